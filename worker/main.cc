@@ -14,7 +14,7 @@
 #include "transport/process/hidden_memory.h"
 #include "worker/daemon/daemon_main.h"
 #include "worker/daemon/promise_file.h"
-#include "worker/embedded/rank_file.h"
+#include "worker/embedded/rank_files.h"
 #include "worker/errand/check_main.h"
 #include "worker/errand/digest_main.h"
 #include "worker/errand/end_main.h"
@@ -54,7 +54,10 @@ int main(int argc, char** argv) {
   if (daemon && (marked || rest.empty())) return monarch::daemon_main(monarch::remove_trees);
   if (vault && marked) return monarch::vault_main();
   if (post && marked) return monarch::post_main();
-  if (arguments.empty() || marked) return monarch::keeper_main(monarch::rank_file());
+  if (arguments.empty() || marked)
+    return monarch::keeper_main({.program = monarch::embedded::rank_program(),
+                                 .library = monarch::embedded::rank_library(),
+                                 .module = monarch::embedded::tensors_module()});
   if (arguments[0] == "keep") return monarch::guard_main(rest);
   if (arguments[0] == monarch::kStepArgument) return monarch::step_main(rest);
   // None of these starts a rank, which would inherit it; what they read is the user's: a workspace, what ranks were

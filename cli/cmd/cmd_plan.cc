@@ -194,6 +194,7 @@ std::string rank_plan(const Plan& plan, RankId rank, const Context& context, boo
   for (const std::string_view name : kChosenAtStart) {
     if (name == kVaultVariable && plan.spec().checkpoints.peer == 0) continue;  // nothing keeps checkpoints there
     if (name == kPostVariable && !plan.spec().calls) continue;
+    if (name == kRankLibraryVariable && !plan.spec().tensors) continue;
     given.emplace(name);
     if (json) {
       out += variable_json(mesh, rank, name, kChosen, "worker");

@@ -28,6 +28,7 @@ ARROWS = {
     "worker/post/": ["worker/post/", "worker/servant/", "worker/core/", *TRANSPORT],
     "worker/vault/": ["worker/vault/", "worker/servant/", "worker/core/", *TRANSPORT],
     "worker/rank/": ["worker/rank/", "worker/sdk/", *TRANSPORT],
+    "worker/library/": ["worker/library/", "worker/rank/", "worker/sdk/", "transport/tensor/", *TRANSPORT],
     "worker/core/": ["worker/core/", "transport/base/", "transport/messages/"],
     "worker/sdk/": ["worker/sdk/", "transport/codec/"],
     "transport/codec/": ["transport/codec/"],

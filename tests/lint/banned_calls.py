@@ -18,7 +18,7 @@ SIGNALS_BY_NUMBER = r"(?!(transport/process/spawn|supervisor/client/start_superv
 # descriptor (a socket's file, what is about to be executed, /proc, whether a folder that may not be made is there) is
 # looked at by path in these files; and so is a file of the user's that we write to on order, and what `doctor` only tells of.
 BY_PATH = (r"(?!(supervisor/journal/secure_directory|supervisor/client/(start_supervisor|remove_job)"
-           r"|supervisor/doctor/(device|spec|state)_checks|supervisor/launch/ssh/machines/ssh_checks|transport/base/files/directories|worker/keeper/(actor_program|host_locks|notify_socket)"
+           r"|supervisor/doctor/(device|spec|state)_checks|supervisor/launch/ssh/machines/ssh_checks|transport/base/files/directories|worker/keeper/(host_locks|notify_socket|rank_files)"
            r"|transport/process/(process_scan|spawn|child_steps|nvidia_gpus)"
            r"|transport/wire/(runtime_directory|seqpacket_listener|socket_directory|socket_file))\.cc$)(?!tests/).*")
 

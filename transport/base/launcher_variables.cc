@@ -55,9 +55,9 @@ constexpr auto kForeignPrefixes = std::to_array<std::string_view>({
     "SLURM_PMI",
 });
 
-constexpr std::array<std::string_view, 10> kTalkingNames = {
-    kNotifyVariable, kQuestionsVariable, kEventsVariable, kVaultVariable, kPostVariable,
-    "WATCHDOG_USEC", "WATCHDOG_PID",     "LISTEN_FDS",    "LISTEN_PID",   "LISTEN_FDNAMES"};
+constexpr auto kTalkingNames = std::to_array<std::string_view>(
+    {kNotifyVariable, kQuestionsVariable, kEventsVariable, kVaultVariable, kPostVariable, kTensorsVariable,
+     kRankLibraryVariable, "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"});
 
 }  // namespace
 

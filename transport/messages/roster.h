@@ -35,9 +35,10 @@ MONARCH_FIELDS(RosterDim, name, size)
 struct RosterMesh {
   std::string name;
   std::vector<RosterDim> dims;
+  std::uint32_t gang = 0;  // neighbours that live and die together are so many
   bool operator==(const RosterMesh&) const = default;
 };
-MONARCH_FIELDS(RosterMesh, name, dims)
+MONARCH_FIELDS(RosterMesh, name, dims, gang)
 
 enum class RosterState : std::uint8_t {
   kUp,

@@ -36,6 +36,7 @@ enum class FrameKind : std::uint16_t {
   kIndex,      // publisher → registrar: its index and its card are behind it
   kHolds,      // publisher → registrar: `version`
   kEnds,       // publisher → registrar
+  kAllHold,    // registrar → publisher: `version`
   kRelease,    // registrar → publisher: nobody needs what it holds any more
 };
 inline constexpr auto kLastFrameKind = FrameKind::kRelease;

@@ -10,6 +10,11 @@ WayDial::WayDial(const Card& card, const HelloAsk& ask, const LinkWays& ways, bo
   const bool same = card.machine == ways.machine;
   if (same && (ways.shm || !for_rows)) all_.push_back(LinkWay::kOnMachine);
   if (!card.address.empty() && (ways.tcp || !for_rows)) all_.push_back(LinkWay::kToHost);
+  if (!same) {
+    why_not_on_machine_ = "another machine";
+  } else if (!ways.shm && for_rows) {
+    why_not_on_machine_ = "shm is not among `tensors.transports`";
+  }
   if (!all_.empty()) return;
   why_none_ = text(ask.owner.name(), same ? " is on this machine" : " is on another machine", " and ",
                    card.address.empty() ? "listens for no other host" : "may not be read from over tcp",
@@ -29,6 +34,7 @@ Status WayDial::start(Instant now) {
 Status WayDial::start_next(Error why, Instant now) {
   dial_.reset();
   while (why.code == ErrorCode::kGone && ++at_ < all_.size()) {
+    why_not_on_machine_ = "another network namespace";
     until_ = now + kPatience;
     auto dial = LinkDial::start(card_, all_[at_], ask_);
     if (dial.ok()) {

@@ -37,6 +37,8 @@ class WayDial {
   // `for_rows`: they go by what is allowed alone; words go by any way.
   WayDial(const Card& card, const HelloAsk& ask, const LinkWays& ways, bool for_rows);
 
+  // Why the way of the machine was not taken; empty: it was, or nothing was yet.
+  const std::string& why_not_on_machine() const { return why_not_on_machine_; }
   bool is_under_way() const { return dial_ != nullptr; }
   Status start(Instant now);
   void poll_for(std::vector<pollfd>& descriptors) const;
@@ -53,6 +55,7 @@ class WayDial {
   const HelloAsk ask_;
   std::vector<LinkWay> all_;
   std::string why_none_;
+  std::string why_not_on_machine_;
   std::size_t at_ = 0;
   std::unique_ptr<LinkDial> dial_;
   Instant until_;

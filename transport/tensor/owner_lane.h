@@ -27,6 +27,7 @@ class OwnerLane {
   const std::string& name() const { return name_; }
   // Once there is a link.
   std::optional<LaneKind> kind() const { return lane_ ? std::optional(lane_->kind()) : std::nullopt; }
+  const std::string& why_not_shm() const { return dial_.why_not_on_machine(); }
   void begin(const VersionId& version, const LaneWork& work);
   // It has something to do without waiting.
   bool is_busy() const { return lane_ ? lane_->is_busy() : work_ != nullptr && !dial_.is_under_way(); }

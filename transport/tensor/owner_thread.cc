@@ -1,11 +1,11 @@
 #include "transport/tensor/owner_thread.h"
 
-#include <csignal>
 #include <map>
 #include <utility>
 
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
+#include "transport/loop/no_signals.h"
 #include "transport/loop/take_within.h"
 
 namespace monarch::tensor {
@@ -76,22 +76,6 @@ class OwnerBody {
   std::unique_ptr<OwnerServer> server_;  // nothing: it could not listen
   std::optional<Card> registrar_;
   std::map<std::string, std::unique_ptr<Publication>> publications_;
-};
-
-// Signals are for the rank's own threads.
-class NoSignals {
- public:
-  NoSignals() {
-    sigset_t all;
-    (void)::sigfillset(&all);
-    (void)::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  NoSignals(const NoSignals&) = delete;
-  NoSignals& operator=(const NoSignals&) = delete;
-  ~NoSignals() { (void)::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_{};
 };
 
 }  // namespace

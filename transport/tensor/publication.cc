@@ -33,6 +33,7 @@ Publication::Publication(EventLoop& loop, OwnerServer& server, const Publication
       slots_(options.owner.slots),
       to_registrar_(make_registrar(loop, server, options,
                                    {.unfit = [this](const std::string& why) { tell_(publisher_word::Unfit{why}); },
+                                    .all_hold = [this](std::uint64_t number) { feed(owner_event::AllHold{number}); },
                                     .release = [this] { tell_(publisher_word::Released{}); }})) {
   server_.add(name_, {.heard = [this](LinkNumber link, const HelloAsk& peer,
                                       const StreamLink::Received& word) { heard(link, peer, word); },

@@ -131,16 +131,36 @@ Result<char*> Publisher::lend(const TensorKind& tensor, const Box& box) {
 }
 
 Status Publisher::put(const TensorKind& tensor, const Box& box, const char* data, const Extents& strides) {
-  const std::uint64_t element = element_bytes(tensor.dtype);
-  const Status rows = check_strides(box.size, strides, element);
-  if (!rows.ok()) return invalid(text("tensor ", printable(tensor.name), ": ", rows.error().message));
+  MONARCH_TRY(check_wanted(tensor, box, strides));
   MONARCH_ASSIGN(char* const to, lend(tensor, box));
   // As if it were read from there: both sides of each copy are changed for one another.
-  MONARCH_ASSIGN(auto copies, make_plan({{.box = box}}, {{.box = box, .strides = strides}}, element));
+  MONARCH_ASSIGN(auto copies,
+                 make_plan({{.box = box}}, {{.box = box, .strides = strides}}, element_bytes(tensor.dtype)));
   for (Copy& copy : copies) {
     std::swap(copy.source, copy.destination);
     for (Copy::Loop& loop : copy.loops) std::swap(loop.source, loop.destination);
     copy_rows(copy, data, to, way_for(copy.bytes()));
+  }
+  return {};
+}
+
+Status Publisher::put_as(const TensorKind& tensor, const Dtype& as, const Box& box, const char* data,
+                         const Extents& strides) {
+  if (tensor.dtype == as) return put(tensor, box, data, strides);
+  if (tensor.dtype != kFloat32 || as != kBfloat16) {
+    return invalid(text("tensor ", printable(tensor.name), ": ", to_text(tensor.dtype), " is not made into ",
+                        to_text(as), "; float32 is made into bfloat16"));
+  }
+  MONARCH_TRY(check_wanted(tensor, box, strides));
+  TensorKind rounded = tensor;
+  rounded.dtype = as;
+  MONARCH_ASSIGN(char* const to, lend(rounded, box));
+  MONARCH_ASSIGN(const auto copies,
+                 make_plan({{.box = box}}, {{.box = box, .strides = strides}}, element_bytes(tensor.dtype)));
+  for (const Copy& copy : copies) {
+    for_each_row(copy, [&](std::uint64_t target, std::uint64_t source) {
+      round_to_bfloat16(to + target / 2, data + source, static_cast<std::size_t>(copy.row) / sizeof(float));
+    });
   }
   return {};
 }

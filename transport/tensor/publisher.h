@@ -40,6 +40,9 @@ class Publisher {
   Result<char*> lend(const TensorKind& tensor, const Box& box);
   // The same, copied from memory with such strides in bytes. kInvalid also: it is not dense in its last dimension.
   Status put(const TensorKind& tensor, const Box& box, const char* data, const Extents& strides);
+  // The same, published with elements of another dtype. kInvalid also: they are not made into those; float32 is rounded
+  // to bfloat16.
+  Status put_as(const TensorKind& tensor, const Dtype& as, const Box& box, const char* data, const Extents& strides);
   // kInvalid: a part of the first version is missing. kBusy: there is no memory for a slot. Then nothing is published.
   Status commit();
   void abandon();

@@ -14,6 +14,12 @@
 
 namespace monarch::tensor {
 
+namespace {
+
+constexpr Duration kOthersPatience = Duration::milliseconds(20);  // for gangs nearer than the first that was found
+
+}  // namespace
+
 Pull::Pull(PullPlace place, std::vector<PullPart> parts, std::unique_ptr<RegistrarFinder> finder, FinderWords words)
     : place_(std::move(place)), parts_(std::move(parts)), finder_(std::move(finder)), words_(std::move(words)) {}
 
@@ -67,7 +73,7 @@ void Pull::take_events() {
 // Waits until there is something to do.
 void Pull::turn() {
   std::vector<pollfd> waiting{{words_->descriptor(), POLLIN, 0}};
-  Instant due = core_->next_due();
+  Instant due = std::min(core_->next_due(), choose_at_);
   bool busy = false;
   if (gang_ != nullptr) {
     if (gang_->dial) {
@@ -88,6 +94,7 @@ void Pull::turn() {
   const int time = busy ? 0 : EventLoop::wait_milliseconds(boot_now(), due);
   (void)::poll(waiting.data(), waiting.size(), time);  // a signal: it is all looked at again
   hear_finder();
+  if (!candidates_.empty() && boot_now() >= choose_at_) choose();
   go_on_registrar();
   go_on_lanes();
   if (boot_now() >= core_->next_due()) feed(pull_event::Tick{});
@@ -102,6 +109,8 @@ void Pull::perform(const pull_action::AskCard& action) {
   if (good) return feed(pull_event::CardCame{gang_->local});
   if (gang_ != nullptr) set_over();
   gang_.reset();
+  candidates_.clear();
+  choose_at_ = Instant::never();
   finder_->ask(over_);
 }
 
@@ -113,10 +122,29 @@ void Pull::hear_finder() {
 
 void Pull::hear(const finder_word::Found& word) {
   if (gang_ != nullptr || over_[word.gang] >= word.generation) return;  // of an earlier question
+  if (word.gangs == 1 || word.card.machine == place_.ways.machine) return take(word);
+  candidates_.push_back(word);
+  if (candidates_.size() == word.gangs) return choose();
+  choose_at_ = std::min(choose_at_, boot_now() + kOthersPatience);
+}
+
+// Of gangs elsewhere each reader begins with another.
+void Pull::choose() {
+  const std::uint32_t gangs = candidates_.front().gangs;
+  const auto distance = [&](const finder_word::Found& one) {
+    return (one.gang + gangs - place_.reader.rank % gangs) % gangs;
+  };
+  take(*std::min_element(candidates_.begin(), candidates_.end(),
+                         [&](const auto& one, const auto& other) { return distance(one) < distance(other); }));
+}
+
+void Pull::take(const finder_word::Found& found) {
   gang_ = std::make_unique<Gang>();
   gang_->local = next_local_++;
-  gang_->found = word;
-  locals_[gang_->local] = {word.gang, word.generation};
+  gang_->found = found;
+  locals_[gang_->local] = {found.gang, found.generation};
+  candidates_.clear();  // `found` may be one of them
+  choose_at_ = Instant::never();
   feed(pull_event::CardCame{gang_->local});
 }
 
@@ -387,7 +415,9 @@ void Pull::perform(const pull_action::End& action) {
                   .bytes = gang_->bytes,
                   .time = boot_now() - begun_at_};
     for (const auto& [rank, work] : gang_->work) {
-      const bool shm = gang_->lanes.at(rank)->kind() == LaneKind::kShm;
+      const OwnerLane& lane = *gang_->lanes.at(rank);
+      const bool shm = lane.kind() == LaneKind::kShm;
+      if (!shm && pulled.by_tcp == 0) pulled.why_not_shm = lane.why_not_shm();
       ++(shm ? pulled.by_shm : pulled.by_tcp);
     }
     outcome_ = pulled;

@@ -56,6 +56,7 @@ struct Pulled {
   Duration time;
   std::uint32_t by_shm = 0;  // owners
   std::uint32_t by_tcp = 0;
+  std::string why_not_shm;  // of the first of these
 };
 
 struct PullFailure {
@@ -117,6 +118,9 @@ class Pull {
 
   void hear_finder();
   void hear(const finder_word::Found& word);
+  // One on this machine, else one of those that are found soon.
+  void choose();
+  void take(const finder_word::Found& found);
   void hear(const finder_word::Lost& word);
   void hear(const finder_word::Over& word);
   void hear(const finder_word::Cancelled& word);
@@ -149,6 +153,8 @@ class Pull {
   };
   std::map<std::uint64_t, Local> locals_;
   std::uint64_t next_local_ = 1;
+  std::vector<finder_word::Found> candidates_;
+  Instant choose_at_ = Instant::never();
   std::map<std::uint32_t, std::uint64_t> over_;  // by gang, generations up to that
   std::set<std::uint32_t> fetching_;             // ranks whose rows are not all here
   std::set<std::uint32_t> begun_;                // ranks that were told that they are read

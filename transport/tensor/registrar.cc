@@ -79,6 +79,13 @@ void Registrar::feed(const RegistrarEvent& event) {
   }
 }
 
+void Registrar::perform(const registrar_action::AllHold& action) {
+  handlers_.all_hold(action.number);
+  for (const auto& [rank, link] : publishers_) {
+    server_.send(link, {.kind = FrameKind::kAllHold, .version = {generation_, action.number}});
+  }
+}
+
 void Registrar::perform(const registrar_action::Opened& action) {
   LinkFrame frame{.kind = FrameKind::kOpened, .version = {generation_, action.number}};
   if (!action.with_index) return server_.send(action.reader, frame);
@@ -221,6 +228,7 @@ void RegistrarLink::hear() {
     if (!received.ok()) return lost();
     if (!*received) return;
     const StreamLink::Received& word = **received;
+    if (word.frame.kind == FrameKind::kAllHold) handlers_.all_hold(word.frame.version.number);
     if (word.frame.kind == FrameKind::kRelease) handlers_.release();
     if (word.frame.kind != FrameKind::kUnfit) continue;
     unfit_ = true;

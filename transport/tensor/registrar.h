@@ -25,8 +25,9 @@ class ToRegistrar {
  public:
   // What it answers.
   struct Handlers {
-    std::function<void(const std::string& why)> unfit;  // what is published here does not fit what others publish
-    std::function<void()> release;                      // nobody needs what is held here any more
+    std::function<void(const std::string& why)> unfit;   // what is published here does not fit what others publish
+    std::function<void(std::uint64_t number)> all_hold;  // all publishers have that version
+    std::function<void()> release;                       // nobody needs what is held here any more
   };
 
   ToRegistrar() = default;
@@ -80,6 +81,7 @@ class Registrar final : public ToRegistrar {
  private:
   bool heard_publisher(LinkNumber link, std::uint32_t rank, const StreamLink::Received& word);
   void feed(const RegistrarEvent& event);
+  void perform(const registrar_action::AllHold& action);
   void perform(const registrar_action::Opened& action);
   void perform(const registrar_action::Over& action);
   void perform(const registrar_action::Unfit& action);

@@ -20,6 +20,7 @@ namespace monarch::tensor {
 namespace finder_word {
 
 struct Found {
+  std::uint32_t gangs = 1;  // of the mesh: each is found, if it publishes anything
   std::uint32_t gang = 0;
   std::uint32_t rank = 0;  // of the registrar
   std::uint64_t generation = 0;

@@ -123,6 +123,11 @@ Environment rank_environment(const Environment& base, const Environment& gang, c
   if (!keys.doors.events.empty()) environment[std::string(kEventsVariable)] = keys.doors.events;
   if (!keys.doors.vault.empty()) environment[std::string(kVaultVariable)] = keys.doors.vault;
   if (!keys.doors.post.empty()) environment[std::string(kPostVariable)] = keys.doors.post;
+  if (!keys.doors.library.empty()) environment[std::string(kRankLibraryVariable)] = keys.doors.library;
+  if (!keys.doors.modules.empty()) {
+    std::string& path = environment["PYTHONPATH"];  // what a user has of the same name comes first
+    path += path.empty() ? keys.doors.modules : ":" + keys.doors.modules;
+  }
   return environment;
 }
 

@@ -33,11 +33,13 @@ std::vector<std::string> environment_lines(const Environment& environment);
 
 // Where a rank talks back; empty where it cannot.
 struct RankDoorPaths {
-  std::string notify;      // NOTIFY_SOCKET
-  std::string questions;   // MONARCH_SOCKET
-  std::string events;      // MONARCH_EVENTS
-  std::string vault = {};  // MONARCH_VAULT
-  std::string post = {};   // MONARCH_POST
+  std::string notify;        // NOTIFY_SOCKET
+  std::string questions;     // MONARCH_SOCKET
+  std::string events;        // MONARCH_EVENTS
+  std::string vault = {};    // MONARCH_VAULT
+  std::string post = {};     // MONARCH_POST
+  std::string library = {};  // MONARCH_RANK_LIBRARY: of tensors
+  std::string modules = {};  // the last folder of PYTHONPATH: the library's module
 };
 
 struct RankEnvironment {

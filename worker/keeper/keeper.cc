@@ -112,7 +112,7 @@ Keeper::Keeper(KeeperSetup setup, std::unique_ptr<EventLoop> loop, std::unique_p
       ranks_(*loop_, watch_, containment_, reservations_, doors_,
              RankProcessesOptions{setup_.environment, setup_.job.to_text(), setup_.host_name, setup_.umask,
                                   setup_.guarded.descriptor_limit, setup_.tree,
-                                  ActorProgram(setup_.state_directory, setup_.actor_program),
+                                  RankFiles(setup_.state_directory, setup_.rank_files),
                                   [this](pid_t tracer) { return stacks_.is_ours(tracer); }},
              [this](KeeperEvent happened) { on_rank(std::move(happened)); }),
       stacks_(*loop_, watch_, setup_.environment, stack_handlers()),

@@ -43,7 +43,7 @@ struct KeeperSetup {
   RankDoorsOptions doors = {};       // of a worker
   std::string tree = {};             // of a worker: its job's workspace
   std::string state_directory = {};  // of a worker
-  std::string_view actor_program{};  // of a worker: the bytes of monarch-rank
+  RankFileBytes rank_files = {};     // of a worker
 };
 
 class Keeper {

@@ -118,7 +118,7 @@ std::vector<std::string> lock_directories(bool own_place, const Environment& env
   return directories;
 }
 
-KeeperSetup worker_setup(Order order, mode_t umask, UniqueFd reply_to, std::string_view actor_program) {
+KeeperSetup worker_setup(Order order, mode_t umask, UniqueFd reply_to, const RankFileBytes& rank_files) {
   const Environment whole = release_loader_variables(environment_from(environ));
   KeeperSetup setup;
   setup.options.kind = KeeperKind::kWorker;
@@ -145,7 +145,7 @@ KeeperSetup worker_setup(Order order, mode_t umask, UniqueFd reply_to, std::stri
                  .period = order.bootstrap.heartbeat / kWordsPerHeartbeat};
   setup.tree = text(order.bootstrap.state_directory, '/', kTreeName);
   setup.state_directory = order.bootstrap.state_directory;
-  setup.actor_program = actor_program;
+  setup.rank_files = rank_files;
   DaemonStash stash;
   stash.job = setup.job;
   stash.bootstrap = std::move(order.bootstrap);
@@ -182,10 +182,10 @@ Status take_own_place(Order& order) {
   return {};
 }
 
-int keep(Order order, mode_t umask, std::string_view actor_program) {
+int keep(Order order, mode_t umask, const RankFileBytes& rank_files) {
   UniqueFd reply_to(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
   if (!reply_to.valid()) return refuse(errno_error("copying standard output", errno));
-  auto keeper = Keeper::create(worker_setup(std::move(order), umask, std::move(reply_to), actor_program));
+  auto keeper = Keeper::create(worker_setup(std::move(order), umask, std::move(reply_to), rank_files));
   if (!keeper) return refuse(keeper.error());
   // The daemon has it now, and its end must be the daemon's to tell.
   const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
@@ -195,7 +195,7 @@ int keep(Order order, mode_t umask, std::string_view actor_program) {
 
 }  // namespace
 
-int keeper_main(std::string_view actor_program) {
+int keeper_main(const RankFileBytes& rank_files) {
   hide_memory();  // the stash has the worker's secret key; a limit would be the ranks' too
   const mode_t umask = ::umask(077);
   auto order = read_order(STDIN_FILENO);
@@ -215,7 +215,7 @@ int keeper_main(std::string_view actor_program) {
                                .job_uuid = order.value().job.to_text(),
                                .environment = environment_from(environ)};
   const bool in_a_step = order.value().bootstrap.term_foretells;
-  const int code = keep(std::move(order).value(), umask, actor_program);
+  const int code = keep(std::move(order).value(), umask, rank_files);
   // Nobody waits for it any more: the ranks have ended, and the supervisor was told.
   if (const Status removed = remove_trees(state); !removed.ok()) log_warn(removed.error().message);
   if (!sockets.empty() && !remove_socket_directory(sockets)) log_warn(printable(sockets), " could not be removed");

@@ -22,9 +22,9 @@
 #include "worker/core/cpu_binding.h"
 #include "worker/core/environment.h"
 #include "worker/core/keeper_actions.h"
-#include "worker/keeper/actor_program.h"
 #include "worker/keeper/mesh_setup.h"
 #include "worker/keeper/rank_doors.h"
+#include "worker/keeper/rank_files.h"
 #include "worker/keeper/rank_preparation.h"
 #include "worker/keeper/reservations.h"
 #include "worker/keeper/standstill.h"
@@ -38,7 +38,7 @@ struct RankProcessesOptions {
   mode_t umask = 022;                      // as it was before the keeper set its own
   std::optional<rlimit> descriptor_limit;  // likewise
   std::string tree = {};                   // where the job's workspace lies; empty: nowhere
-  ActorProgram actor_program = {"", {}};
+  RankFiles files = {};
   std::function<bool(pid_t)> is_dump = [](pid_t) { return false; };  // whether this tracer takes stacks for us
 };
 

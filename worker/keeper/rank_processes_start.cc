@@ -127,7 +127,9 @@ std::optional<StepFailure> RankProcesses::begin(const keeper_action::ForkRank& o
   }
   SpawnOptions options;
   options.program = order.own.program;
-  if (const Status put = options_.actor_program.put_into(options.program, options_.tree); !put) {
+  Status put = options_.files.put_program(options.program, options_.tree);
+  if (put.ok() && order.gang.env.contains(std::string(kTensorsVariable))) put = options_.files.put_library(*doors);
+  if (!put.ok()) {
     containment_.remove(process.name);
     doors_.close(order.key);
     return step_failure(put.error());

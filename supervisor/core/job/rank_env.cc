@@ -5,6 +5,7 @@
 
 #include "supervisor/core/spec/expansion.h"
 #include "transport/base/assert.h"
+#include "transport/base/launcher_variables.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -88,6 +89,14 @@ void set_gang_variables(Environment& env, const RankEnvInput& input, const MeshS
   env.set(origin, "TORCHELASTIC_USE_AGENT_STORE", std::string("False"));
 }
 
+void set_tensors(Environment& env, const JobSpec& spec) {
+  if (!spec.tensors) return;
+  std::vector<std::string> ways;
+  if (spec.tensors->shm) ways.emplace_back("shm");
+  if (spec.tensors->tcp) ways.emplace_back("tcp");
+  env.set(EnvOrigin::kMesh, std::string(kTensorsVariable), join(ways, ","));
+}
+
 void set_mesh_variables(Environment& env, const RankEnvInput& input, const MeshSpec& mesh, RankId rank) {
   const auto origin = EnvOrigin::kMesh;
   env.set(origin, "REPLICA_GROUP_ID", mesh.gang_of(rank.rank).value());
@@ -98,6 +107,7 @@ void set_mesh_variables(Environment& env, const RankEnvInput& input, const MeshS
   env.set(origin, "MONARCH_WORLD_SIZE", mesh.size());
   env.set(origin, "MONARCH_GENERATION", input.generation.counter);
   env.set(origin, "MONARCH_HOST", input.hosts[input.placement.host_of(rank).value()].name);
+  set_tensors(env, input.spec);
   const std::vector<std::uint32_t> coordinates = mesh.coordinates_of(rank.rank);
   for (std::size_t i = 0; i < mesh.dims.size(); ++i) {
     env.set(origin, text("MONARCH_RANK_", upper(mesh.dims[i].name)), coordinates[i]);
@@ -218,7 +228,8 @@ std::vector<EnvVariable> standby_environment(const RankEnvInput& input, RankId l
   env.set(EnvOrigin::kMesh, "MONARCH_JOB_ID", input.job_id);
   env.set(EnvOrigin::kMesh, "MONARCH_MESH", mesh.name);
   env.set(EnvOrigin::kMesh, "MONARCH_HOST", input.hosts[host.value()].name);
-  env.set(EnvOrigin::kMesh, "MONARCH_STANDBY", standby);
+  env.set(EnvOrigin::kMesh, std::string(kStandbyVariable), standby);
+  set_tensors(env, input.spec);
   set_gpus(env, input, mesh, like);
   for (const auto& [name, value] : input.shell) {
     if (is_passed(mesh, name)) env.set({.name = name, .value = value, .origin = EnvOrigin::kPassed, .secret = true});

@@ -68,7 +68,7 @@ Roster make_roster(const RosterSource& source) {
                             .without_post = source.posts[i].without});
   }
   for (std::uint32_t m = 0; m < source.spec.meshes.size(); ++m) {
-    RosterMesh mesh{.name = source.spec.meshes[m].name, .dims = {}};
+    RosterMesh mesh{.name = source.spec.meshes[m].name, .dims = {}, .gang = source.spec.meshes[m].gang_size()};
     for (const auto& dim : source.spec.meshes[m].dims) mesh.dims.push_back({.name = dim.name, .size = dim.size});
     roster.meshes.push_back(std::move(mesh));
     add_ranks(source, MeshId(m), roster.runs);

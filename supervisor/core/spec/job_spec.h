@@ -195,6 +195,13 @@ struct WorkspaceSpec {
   bool operator==(const WorkspaceSpec&) const = default;
 };
 
+// Which ways tensors may take between ranks.
+struct TensorSpec {
+  bool shm = true;
+  bool tcp = true;
+  bool operator==(const TensorSpec&) const = default;
+};
+
 struct JobSpec {
   std::string name;
   Launch launch;
@@ -210,7 +217,8 @@ struct JobSpec {
   std::vector<StorageSpec> storage;
   std::optional<WorkspaceSpec> workspace;
   CheckpointSpec checkpoints;
-  bool calls = false;     // its ranks call each other: each host has a post
+  std::optional<TensorSpec> tensors;  // nothing: its ranks neither publish nor pull tensors
+  bool calls = false;                 // its ranks speak with each other: each host has a post
   std::string directory;  // absolute; of the spec's file
 
   std::uint32_t hosts_needed() const;  // of all meshes on hosts of their own, placed one after the other

@@ -50,6 +50,18 @@ void check_ranks(const JobSpec& job, const YamlNode& root, Report& report) {
   }
 }
 
+// `tensors: {}` takes all ways.
+std::optional<TensorSpec> build_tensors(const YamlNode& root) {
+  const YamlNode* const written = value_of(&root, "tensors");
+  if (written == nullptr || !written->is(YamlNode::Kind::kMap)) return std::nullopt;
+  const YamlNode* const ways = value_of(written, "transports");
+  if (ways == nullptr || !ways->is(YamlNode::Kind::kList)) return TensorSpec{};
+  const auto has = [ways](std::string_view way) {
+    return std::any_of(ways->items.begin(), ways->items.end(), [way](const YamlNode& one) { return one.text == way; });
+  };
+  return TensorSpec{.shm = has("shm"), .tcp = has("tcp")};
+}
+
 }  // namespace
 
 JobSpec build_job(const YamlNode& written, const PathBases& bases, Report& report) {
@@ -61,7 +73,8 @@ JobSpec build_job(const YamlNode& written, const PathBases& bases, Report& repor
   job.workspace = build_workspace(written, bases, report);
   const std::optional<YamlNode> programs = with_actor_programs(written, job, report);
   const YamlNode& root = programs ? *programs : written;
-  job.calls = programs.has_value();
+  job.tensors = build_tensors(root);
+  job.calls = programs.has_value() || job.tensors.has_value();
   job.control = build_control(root, report);
   job.network = build_network(root, report);
   job.supervisor_on = build_supervisor_on(root);

@@ -215,6 +215,12 @@ void Gallery::feed_registrar(const GangPtr& gang, const RegistrarEvent& event) {
           if (link->reader->registrar == link) feed(link->reader, pull_event::Over{});
         });
       }
+    } else if (const auto* held = std::get_if<registrar_action::AllHold>(&action)) {
+      for (const PublisherPtr& publisher : gang->publishers) {
+        scheduler_.after(soon(), [this, gang, publisher, number = held->number] {
+          publisher->life->message([=, this] { feed(gang, publisher, owner_event::AllHold{number}); });
+        });
+      }
     } else if (std::holds_alternative<registrar_action::Release>(action)) {
       gang->released = true;
       trace_.note(now(), "released", gang->generation);

@@ -71,11 +71,14 @@ TEST_P(PullLaneTest, TakesMuchByManyStreams) {
 // What is pulled while it is written again and again is one version, or is pulled again.
 TEST_P(PullLaneTest, TakesOneVersionWhileTheNextAreWritten) {
   const Matrix matrix{512, 512};
-  TensorGang gang(2, 1, {.patience = Duration::zero()});
+  TensorGang gang(2, 1);
   std::atomic<bool> over{false};
-  std::thread writer([&] {
-    for (std::uint64_t version = 1; !over; ++version) gang.publish(matrix, version);
-  });
+  std::vector<std::thread> writers;
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    writers.emplace_back([&, rank] {
+      for (std::uint64_t version = 1; !over; ++version) EXPECT_TRUE(gang.publish(rank, matrix, version).ok());
+    });
+  }
   ColumnReader reader(matrix, 3, 500, ways());
   reader.finds(gang);
   std::optional<PulledVersion> seen;
@@ -88,7 +91,7 @@ TEST_P(PullLaneTest, TakesOneVersionWhileTheNextAreWritten) {
     ++whole;
   }
   over = true;
-  writer.join();
+  for (std::thread& writer : writers) writer.join();
 }
 
 TEST_P(PullLaneTest, WaitsForANewerVersion) {

@@ -1,6 +1,7 @@
 #include "transport/tensor/core/dtype.h"
 
 #include <array>
+#include <cstring>
 
 #include "transport/base/text.h"
 
@@ -55,6 +56,19 @@ std::optional<Dtype> parse_dtype(std::string_view name) {
     if (named.name == name) return named.dtype;
   }
   return std::nullopt;
+}
+
+void round_to_bfloat16(char* to, const char* from, std::size_t count) {
+  constexpr std::uint32_t kInfinity = 0x7f80'0000;
+  constexpr std::uint32_t kQuiet = 0x0040'0000;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, from + i * sizeof bits, sizeof bits);
+    const bool is_nan = (bits & ~0x8000'0000U) > kInfinity;
+    const std::uint32_t rounded = is_nan ? bits | kQuiet : bits + 0x7fff + (bits >> 16U & 1U);
+    const auto half = static_cast<std::uint16_t>(rounded >> 16U);
+    std::memcpy(to + i * sizeof half, &half, sizeof half);
+  }
 }
 
 }  // namespace monarch::tensor

@@ -75,6 +75,13 @@ Status check_index(const Index& index, std::uint64_t slot_bytes) {
   return {};
 }
 
+Status check_wanted(const TensorKind& tensor, const Box& box, const Extents& strides) {
+  MONARCH_TRY(check_kind(tensor));
+  MONARCH_TRY(check_part(tensor, box));
+  const Status rows = check_strides(box.size, strides, element_bytes(tensor.dtype));
+  return rows.ok() ? rows : invalid(text("tensor ", printable(tensor.name), ": ", rows.error().message));
+}
+
 Status IndexBuilder::add(std::uint32_t owner, const Index& part) {
   MONARCH_TRY(check_index(part));
   if (index_.parts.size() + part.parts.size() > kIndexParts) {

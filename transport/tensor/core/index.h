@@ -62,6 +62,10 @@ MONARCH_FIELDS(Index, tensors, parts)
 // of any.
 Status check_index(const Index& index, std::uint64_t slot_bytes = 0);
 
+// kInvalid: a box of such a tensor, in memory with such strides, is not one that can be read or written; the message
+// names the tensor.
+Status check_wanted(const TensorKind& tensor, const Box& box, const Extents& strides);
+
 // An index that grows as its publishers tell theirs.
 class IndexBuilder {
  public:

@@ -38,6 +38,7 @@ void OwnerCore::try_to_write() {
   if (!wanted_) return;
   Slot& slot = slots_[wanted_->slot];
   const bool patient = now_ < wanted_->due;
+  if (slot.number && all_hold_ < newest_ && patient) return;
   if (!slot.mapped.empty() && left_.size() >= options_.left) {
     if (patient) return;
     refuse(text("readers keep version ", *slot.number, " mapped, and ", left_.size(), " others"));
@@ -87,6 +88,8 @@ void OwnerCore::on(const owner_event::Unmapped& event) {
   const auto left = left_.find(event.number);
   if (left != left_.end() && left->second.erase(event.link) > 0 && left->second.empty()) left_.erase(left);
 }
+
+void OwnerCore::on(const owner_event::AllHold& event) { all_hold_ = std::max(all_hold_, std::optional(event.number)); }
 
 void OwnerCore::on(const owner_event::LinkLeft& event) {
   for (Slot& slot : slots_) {

@@ -2,9 +2,11 @@
 
 // OwnerCore: which slot a publisher writes its next version into, and when. Versions go into the slots by turns.
 // Readers say that they read one, and that they are done; who does is waited for, but no longer than `patience`: that
-// gives slow readers a chance, and proves nothing. A slot that somebody has mapped for good is left to him.
+// gives slow readers a chance, and proves nothing. A slot that somebody has mapped for good is left to him. So long is
+// also waited for the other publishers of a gang: one that is ahead of them by a version would else write over the last
+// that all of them hold, and readers would get none.
 //
-//   idle --Begin--> waiting --(no reader, or patience)--> writing --Commit, Abandon--> idle
+//   idle --Begin--> waiting --(no reader, all hold the newest; or patience)--> writing --Commit, Abandon--> idle
 //
 // Thread: a value of the owner's; pure.
 
@@ -55,13 +57,16 @@ struct Unmapped {
 struct LinkLeft {
   LinkNumber link = 0;
 };
+struct AllHold {  // that version: so do all other publishers of the gang
+  std::uint64_t number = 0;
+};
 struct Tick {};
 
 }  // namespace owner_event
 
-using OwnerEvent =
-    std::variant<owner_event::Begin, owner_event::Commit, owner_event::Abandon, owner_event::Reading, owner_event::Read,
-                 owner_event::Mapped, owner_event::Unmapped, owner_event::LinkLeft, owner_event::Tick>;
+using OwnerEvent = std::variant<owner_event::Begin, owner_event::Commit, owner_event::Abandon, owner_event::Reading,
+                                owner_event::Read, owner_event::Mapped, owner_event::Unmapped, owner_event::LinkLeft,
+                                owner_event::AllHold, owner_event::Tick>;
 
 namespace owner_action {
 
@@ -117,6 +122,7 @@ class OwnerCore {
   void on(const owner_event::Mapped& event);
   void on(const owner_event::Unmapped& event);
   void on(const owner_event::LinkLeft& event);
+  void on(const owner_event::AllHold& event);
   void on(const owner_event::Tick&) {}
   void try_to_write();
   void write(std::size_t slot);
@@ -127,6 +133,7 @@ class OwnerCore {
   Instant now_;
   std::vector<Slot> slots_;
   std::optional<std::uint64_t> newest_;
+  std::optional<std::uint64_t> all_hold_;
   std::optional<Wanted> wanted_;
   std::optional<Writing> writing_;
   std::map<std::uint64_t, std::set<LinkNumber>> left_;  // versions in memory that was left, and who has it

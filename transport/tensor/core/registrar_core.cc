@@ -66,6 +66,7 @@ void RegistrarCore::look_what_is_whole() {
     });
     if (!whole) continue;
     offered_ = *number;
+    if (told_ < offered_) out_.emplace_back(registrar_action::AllHold{*(told_ = offered_)});
     return;
   }
 }

@@ -73,6 +73,9 @@ struct Opened {
   std::uint64_t number = 0;
   bool with_index = false;
 };
+struct AllHold {  // all publishers hold that version, which is newer than the last such one
+  std::uint64_t number = 0;
+};
 struct Over {  // nothing newer comes
   LinkNumber reader = 0;
 };
@@ -84,8 +87,8 @@ struct Release {};  // nobody needs what is held any more
 
 }  // namespace registrar_action
 
-using RegistrarAction =
-    std::variant<registrar_action::Opened, registrar_action::Over, registrar_action::Unfit, registrar_action::Release>;
+using RegistrarAction = std::variant<registrar_action::AllHold, registrar_action::Opened, registrar_action::Over,
+                                     registrar_action::Unfit, registrar_action::Release>;
 using RegistrarActions = std::vector<RegistrarAction>;
 
 class RegistrarCore {
@@ -128,6 +131,7 @@ class RegistrarCore {
   std::map<std::uint32_t, Publisher> publishers_;
   std::map<LinkNumber, Reader> readers_;  // all that ever opened, and have not left
   std::optional<std::uint64_t> offered_;
+  std::optional<std::uint64_t> told_;  // that all hold
   Instant linger_until_ = Instant::never();
   bool released_ = false;
 };

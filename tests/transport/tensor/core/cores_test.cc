@@ -42,6 +42,7 @@ class OwnerTest : public ::testing::Test {
   void publish(std::uint64_t number) {
     ASSERT_TRUE(written(feed(owner_event::Begin{number})));
     ASSERT_EQ(of_kind<owner_action::Offer>(feed(owner_event::Commit{})).size(), 1U);
+    feed(owner_event::AllHold{number});
   }
 
   OwnerCore core_{OwnerOptions{}};
@@ -70,15 +71,32 @@ TEST_F(OwnerTest, WaitsForReadersAsLongAsItsPatienceLasts) {
   EXPECT_EQ(refused(feed(owner_event::Begin{3})), "version 3 waits to be written");
   EXPECT_EQ(written(feed(owner_event::Read{7, 1})), 0U);
   feed(owner_event::Commit{});
+  feed(owner_event::AllHold{3});
   feed(owner_event::Reading{7, 2});
   feed(owner_event::Reading{8, 1});
   EXPECT_FALSE(written(feed(owner_event::Begin{4})));
   now_ = now_ + Duration::seconds(2);
   EXPECT_EQ(written(feed(owner_event::Tick{})), 1U);
   feed(owner_event::Commit{});
+  feed(owner_event::AllHold{4});
   feed(owner_event::Reading{9, 3});
   EXPECT_FALSE(written(feed(owner_event::Begin{5})));
   EXPECT_EQ(written(feed(owner_event::LinkLeft{9})), 0U) << "who has gone reads no more";
+}
+
+TEST_F(OwnerTest, WaitsForTheOthersOfItsGangAsLongAsItsPatienceLasts) {
+  for (std::uint64_t number = 1; number <= 2; ++number) {
+    EXPECT_TRUE(written(feed(owner_event::Begin{number})));
+    feed(owner_event::Commit{});
+  }
+  EXPECT_FALSE(written(feed(owner_event::Begin{3}))) << "others may hold 1, and not yet 2";
+  feed(owner_event::AllHold{1});
+  EXPECT_TRUE(feed(owner_event::Tick{}).empty());
+  EXPECT_EQ(written(feed(owner_event::AllHold{2})), 0U);
+  feed(owner_event::Commit{});
+  EXPECT_FALSE(written(feed(owner_event::Begin{4})));
+  now_ = now_ + Duration::seconds(2);
+  EXPECT_EQ(written(feed(owner_event::Tick{})), 1U);
 }
 
 TEST_F(OwnerTest, LeavesASlotToWhoHasMappedIt) {
@@ -91,6 +109,7 @@ TEST_F(OwnerTest, LeavesASlotToWhoHasMappedIt) {
     ASSERT_EQ(of_kind<owner_action::Renew>(actions).size(), 1U);
     EXPECT_EQ(of_kind<owner_action::Renew>(actions)[0].slot, written(actions));
     feed(owner_event::Commit{});
+    feed(owner_event::AllHold{number});
     feed(owner_event::Mapped{number, number});
   }
   EXPECT_FALSE(written(feed(owner_event::Begin{5})));

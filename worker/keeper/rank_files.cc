@@ -1,4 +1,4 @@
-#include "worker/keeper/actor_program.h"
+#include "worker/keeper/rank_files.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -14,27 +14,37 @@
 
 namespace monarch {
 
-Status ActorProgram::put_into(std::vector<std::string>& program, const std::string& tree) {
+Status RankFiles::put_program(std::vector<std::string>& program, const std::string& tree) {
   const auto named = std::find(program.begin(), program.end(), kActorProgram);
   if (named == program.end()) return {};
-  const std::string path = text(folder_, "/monarch-rank");
-  if (!written_) {
-    MONARCH_TRY(write(path));
-    written_ = true;
-  }
-  *named = path;
+  MONARCH_ASSIGN(*named, put("monarch-rank", bytes_.program));
   program.emplace_back("--tree");
   program.push_back(tree);
   return {};
 }
 
-Status ActorProgram::write(const std::string& path) const {
-  if (bytes_.empty() || folder_.empty()) return Error{ErrorCode::kUnsupported, "this worker has no monarch-rank"};
+Status RankFiles::put_library(RankDoorPaths& paths) {
+  MONARCH_ASSIGN(paths.library, put("libmonarch-rank.so", bytes_.library));
+  MONARCH_TRY(put("monarch_tensors.py", bytes_.module));
+  paths.modules = folder_;
+  return {};
+}
+
+Result<std::string> RankFiles::put(const std::string& name, std::string_view bytes) {
+  if (bytes.empty() || folder_.empty()) return Error{ErrorCode::kUnsupported, text("this worker has no ", name)};
+  const std::string path = text(folder_, '/', name);
+  if (written_.contains(name)) return path;
+  MONARCH_TRY(write(path, bytes));
+  written_.insert(name);
+  return path;
+}
+
+Status RankFiles::write(const std::string& path, std::string_view bytes) const {
   const std::string fresh = path + ".new";
   (void)::unlink(fresh.c_str());  // of a keeper that was killed here
   UniqueFd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0700));
   if (!file.valid()) return errno_error(text("making ", printable(fresh)), errno);
-  for (std::string_view left = bytes_; !left.empty();) {
+  for (std::string_view left = bytes; !left.empty();) {
     const ssize_t count = ::write(file.get(), left.data(), left.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return errno_error(text("writing ", printable(fresh)), errno);

@@ -1,0 +1,25 @@
+#include "worker/embedded/rank_files.h"
+
+#include <cstddef>
+
+// rank_files.py
+extern "C" const char monarch_rank_program_begin[];
+extern "C" const char monarch_rank_program_end[];
+extern "C" const char monarch_rank_library_begin[];
+extern "C" const char monarch_rank_library_end[];
+extern "C" const char monarch_tensors_module_begin[];
+extern "C" const char monarch_tensors_module_end[];
+
+namespace monarch::embedded {
+
+namespace {
+
+std::string_view between(const char* begin, const char* end) { return {begin, static_cast<std::size_t>(end - begin)}; }
+
+}  // namespace
+
+std::string_view rank_program() { return between(monarch_rank_program_begin, monarch_rank_program_end); }
+std::string_view rank_library() { return between(monarch_rank_library_begin, monarch_rank_library_end); }
+std::string_view tensors_module() { return between(monarch_tensors_module_begin, monarch_tensors_module_end); }
+
+}  // namespace monarch::embedded

@@ -1,0 +1,15 @@
+#pragma once
+
+// The bytes of what ranks need of ours, which lies in monarch-worker: hosts get one file of ours.
+//
+// Thread: constants.
+
+#include <string_view>
+
+namespace monarch::embedded {
+
+std::string_view rank_program();    // monarch-rank
+std::string_view rank_library();    // libmonarch-rank.so
+std::string_view tensors_module();  // monarch_tensors.py
+
+}  // namespace monarch::embedded

@@ -1,0 +1,40 @@
+#include "worker/library/post_finder.h"
+
+#include <atomic>
+#include <utility>
+
+#include "transport/base/text.h"
+
+namespace monarch {
+
+void PostFinder::ask(const std::map<std::uint32_t, std::uint64_t>& over) {
+  stop_asking();
+  // Owners: the answers. Only where no gang has one there is none.
+  const auto missing = std::make_shared<std::atomic<std::uint32_t>>(mesh_.gangs);
+  for (std::uint32_t gang = 0; gang < mesh_.gangs; ++gang) {
+    const auto known = over.find(gang);
+    const std::uint32_t rank = gang * mesh_.gang;
+    const auto answered = [words = words_, gangs = mesh_.gangs, gang, rank, missing](Result<CardAsks::Answer> answer) {
+      std::string why;
+      if (answer.ok()) {
+        auto card = tensor::parse_card(answer->text);
+        if (card.ok()) {
+          const tensor::finder_word::Found found{gangs, gang, rank, answer->generation, std::move(*card)};
+          return (void)words->put(found);  // where it is full, the pull has found others
+        }
+        why = card.error().message;
+      } else {
+        why = answer.error().message;
+      }
+      if (missing->fetch_sub(1) == 1) (void)words->put(tensor::finder_word::Lost{std::move(why)});
+    };
+    questions_.push_back(asks_.ask(mesh_.name, rank, known == over.end() ? 0 : known->second, answered));
+  }
+}
+
+void PostFinder::stop_asking() {
+  for (const std::uint64_t question : questions_) asks_.take_back(question);
+  questions_.clear();
+}
+
+}  // namespace monarch

@@ -1,0 +1,226 @@
+#include "worker/library/tensor_session.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "transport/base/clock.h"
+#include "transport/base/launcher_variables.h"
+#include "transport/base/machine.h"
+#include "transport/base/nearest.h"
+#include "transport/base/text.h"
+#include "transport/loop/no_signals.h"
+#include "transport/wire/codec.h"
+#include "worker/library/post_finder.h"
+
+namespace monarch {
+
+namespace {
+
+constexpr const char* kCard = "tensors";  // name of the cards
+constexpr Duration kPostPatience = Duration::seconds(30);
+
+// "shm,tcp".
+Result<tensor::LinkWays> read_ways(const char* transports) {
+  tensor::LinkWays ways{.machine = read_boot_id()};
+  if (transports == nullptr) return ways;
+  ways.shm = ways.tcp = false;
+  for (std::string_view left = transports; !left.empty();) {
+    const std::size_t end = std::min(left.find(','), left.size());
+    const std::string_view one = left.substr(0, end);
+    if (one == "shm") ways.shm = true;
+    if (one == "tcp") ways.tcp = true;
+    left.remove_prefix(std::min(end + 1, left.size()));
+  }
+  return ways;
+}
+
+const RosterMesh* find_mesh(const PostWelcome& welcome, const std::string& name) {
+  const auto found = std::find_if(welcome.meshes.begin(), welcome.meshes.end(),
+                                  [&](const RosterMesh& mesh) { return mesh.name == name; });
+  return found == welcome.meshes.end() ? nullptr : &*found;
+}
+
+std::uint32_t size_of(const RosterMesh& mesh) {
+  return std::accumulate(mesh.dims.begin(), mesh.dims.end(), std::uint32_t{1},
+                         [](std::uint32_t all, const RosterDim& dim) { return all * dim.size; });
+}
+
+Error no_mesh(const PostWelcome& welcome, const std::string& name) {
+  std::vector<std::string> names;
+  for (const RosterMesh& mesh : welcome.meshes) names.push_back(mesh.name);
+  return {ErrorCode::kNotFound, text("this job has no mesh ", printable(name), nearest_or_all(name, names))};
+}
+
+}  // namespace
+
+TensorSession::TensorSession(RankPlace place, tensor::LinkWays ways)
+    : place_(std::move(place)), ways_(std::move(ways)), process_(::getpid()), asks_(kCard) {}
+
+TensorSession::~TensorSession() = default;
+
+Result<std::unique_ptr<TensorSession>> TensorSession::open(
+    const std::function<const char*(const char* name)>& variable) {
+  if (variable("MONARCH_RANK") == nullptr && variable(kStandbyVariable.data()) != nullptr) {
+    return Error{ErrorCode::kInvalid, "this standby rank has no place yet: open it once gate() has returned"};
+  }
+  if (variable(kPostVariable.data()) == nullptr && variable("MONARCH_MESH") != nullptr) {
+    return Error{ErrorCode::kInvalid, "this job's spec has no `tensors`"};
+  }
+  MONARCH_ASSIGN(RankPlace place, read_place(variable));
+  MONARCH_ASSIGN(tensor::LinkWays ways, read_ways(variable(kTensorsVariable.data())));
+  std::unique_ptr<TensorSession> made(new TensorSession(std::move(place), std::move(ways)));
+  TensorSession* const self = made.get();
+  PostHello hello;
+  hello.mesh = made->place_.mesh;
+  hello.rank = made->place_.rank;
+  hello.generation = made->place_.generation;
+  hello.watches = true;
+  const NoSignals none;
+  MONARCH_ASSIGN(
+      made->door_,
+      DoorThread::start(
+          made->place_.post, std::move(hello),
+          {.came = [self](const DoorThread::Connection& by) { self->came(by); },
+           .heard = [self](const DoorThread::Connection& /*by*/, DoorClient::Heard& heard) { self->heard(heard); },
+           .ended = [self](const DoorThread::Connection& by, const std::string& /*why*/) { self->asks_.ended(by); }}));
+  return made;
+}
+
+Status TensorSession::check_process() const {
+  if (::getpid() == process_) return {};
+  return Error{ErrorCode::kInvalid, "this session was opened before fork(): a child opens its own"};
+}
+
+// ---- What the post says.
+
+void TensorSession::came(const DoorThread::Connection& connection) {
+  std::optional<std::string> card;
+  {
+    const std::lock_guard lock(mutex_);
+    card = card_;
+  }
+  // Where it is not sent the connection has ended, and the next one is told.
+  if (card) (void)connection->send(card_message(*card));
+  asks_.came(connection);
+}
+
+PostCard TensorSession::card_message(const std::string& card) {
+  PostCard message;
+  message.name = kCard;
+  message.text = {.bytes = card.size(), .way = BodyWay::kHere, .here = {card}};
+  return message;
+}
+
+void TensorSession::heard(DoorClient::Heard& heard) {
+  // What it says beside these is for actors.
+  (void)route(heard.frame.header, heard.frame.payload,
+              when<PostAnswer>([&](PostAnswer&& answer) { asks_.heard(answer, heard.descriptors); }),
+              when<PostOver>([&](PostOver&& over) { asks_.heard(over); }),
+              when<PostFailure>([&](PostFailure&& failure) { failed(failure); }));
+}
+
+void TensorSession::failed(const PostFailure& said) {
+  const RosterFailure& failure = said.failure;
+  const std::lock_guard lock(mutex_);
+  std::erase_if(listeners_, [](const Listener& one) { return one.words.expired(); });
+  for (const Listener& listener : listeners_) {
+    if (listener.mesh != failure.mesh.value()) continue;
+    const auto words = listener.words.lock();
+    if (words == nullptr) continue;
+    (void)words->put(
+        tensor::finder_word::Over{failure.first.value() / listener.gang, failure.generation, failure.cause});
+  }
+}
+
+Result<PostWelcome> TensorSession::welcome() {
+  const DoorThread::Connection connection = door_->wait(boot_now() + kPostPatience);
+  if (connection == nullptr) {
+    return Error{ErrorCode::kTimeout,
+                 text("no connection to the post of host ", place_.host, " within ", to_text(kPostPatience))};
+  }
+  return connection->welcome();
+}
+
+// ---- What it gives out.
+
+Status TensorSession::begin_to_serve(const PostWelcome& welcome, std::uint32_t gang) {
+  const std::lock_guard lock(mutex_);
+  if (owner_) return {};
+  tensor::OwnerPlace place{.rank = {place_.mesh, place_.rank, place_.generation}};
+  if (ways_.tcp) {
+    place.address = welcome.address;
+    place.first_port = welcome.first_port;
+    place.last_port = welcome.last_port;
+  }
+  MONARCH_ASSIGN(owner_, tensor::OwnerThread::start(std::move(place)));
+  card_ = tensor::card_text(owner_->card());
+  const std::uint32_t registrar = place_.rank / gang * gang;
+  if (registrar == place_.rank) return {};
+  // Of this generation, or it is not this process's business any more.
+  (void)asks_.ask(place_.mesh, registrar, place_.generation - 1, [this](Result<CardAsks::Answer> answer) {
+    if (!answer.ok() || answer->generation != place_.generation) return;
+    auto card = tensor::parse_card(answer->text);
+    if (card.ok()) owner_->give(tensor::owner_order::Found{std::move(*card)});
+  });
+  return {};
+}
+
+Result<std::unique_ptr<tensor::Publisher>> TensorSession::publish(const std::string& name,
+                                                                  const PublishOptions& options) {
+  MONARCH_TRY(check_process());
+  MONARCH_ASSIGN(const PostWelcome post, welcome());
+  const RosterMesh* const mesh = find_mesh(post, place_.mesh);
+  if (mesh == nullptr) return no_mesh(post, place_.mesh);
+  const std::uint32_t gang = std::max(mesh->gang, 1U);
+  const bool without_registrar =
+      !options.publishers.empty() &&
+      std::find(options.publishers.begin(), options.publishers.end(), 0U) == options.publishers.end();
+  if (without_registrar) {
+    return Error{ErrorCode::kInvalid, text("the publishers of ", printable(name),
+                                           " lack 0: the first rank of a gang knows "
+                                           "what is whole")};
+  }
+  MONARCH_TRY(begin_to_serve(post, gang));
+  // Another thread's door may have come since: it is told once more, which changes nothing.
+  if (const auto connection = door_->wait(boot_now())) MONARCH_TRY(connection->send(card_message(*card_)));
+  tensor::PublicationOptions made{.name = name,
+                                  .publishers = {},
+                                  .registrar = place_.rank / gang * gang,
+                                  .owner = options.owner,
+                                  .linger = options.linger};
+  for (const std::uint32_t index : options.publishers) {
+    if (index >= gang) {
+      return Error{ErrorCode::kInvalid, text("publisher ", index, " of ", printable(name), ": a gang of ", place_.mesh,
+                                             " has ", gang, " ranks")};
+    }
+    made.publishers.insert(made.registrar + index);
+  }
+  for (std::uint32_t index = 0; options.publishers.empty() && index < gang; ++index) {
+    made.publishers.insert(made.registrar + index);
+  }
+  return tensor::Publisher::open(*owner_, std::move(made));
+}
+
+Result<std::unique_ptr<tensor::Pull>> TensorSession::pull(const std::string& mesh, const std::string& publication,
+                                                          std::vector<tensor::PullPart> parts) {
+  MONARCH_TRY(check_process());
+  MONARCH_ASSIGN(const PostWelcome post, welcome());
+  const RosterMesh* const found = find_mesh(post, mesh);
+  if (found == nullptr) return no_mesh(post, mesh);
+  const std::uint32_t gang = std::max(found->gang, 1U);
+  MONARCH_ASSIGN(auto inbox, Inbox<tensor::FinderWord>::create(tensor::kFinderWords));
+  const tensor::FinderWords words = std::move(inbox);
+  {
+    const std::lock_guard lock(mutex_);
+    listeners_.push_back({static_cast<std::uint32_t>(found - post.meshes.data()), gang, words});
+  }
+  auto finder = std::make_unique<PostFinder>(asks_, FoundMesh{mesh, size_of(*found) / gang, gang}, words);
+  return std::make_unique<tensor::Pull>(
+      tensor::PullPlace{{place_.mesh, place_.rank, place_.generation}, mesh, publication, ways_}, std::move(parts),
+      std::move(finder), words);
+}
+
+}  // namespace monarch

@@ -1,0 +1,79 @@
+#pragma once
+
+// TensorSession: a process of a rank as it publishes tensors and pulls those of others: its connection to the post of
+// its host, by which ranks are found, and the thread that serves what it publishes, once it publishes something.
+//
+// Thread: any, but for what it gives out, which says so itself. Lifetime: longer than that of all it gives out. It is
+// the process's that opened it: a forked child has none of its threads.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "transport/base/result.h"
+#include "transport/base/time.h"
+#include "transport/tensor/owner_thread.h"
+#include "transport/tensor/publisher.h"
+#include "transport/tensor/pull.h"
+#include "worker/library/card_asks.h"
+#include "worker/rank/door_thread.h"
+#include "worker/rank/rank_manifest.h"
+
+namespace monarch {
+
+class TensorSession {
+ public:
+  struct PublishOptions {
+    tensor::OwnerOptions owner;
+    Duration linger = Duration::seconds(30);
+    // Indices within the gang; empty: all of it.
+    std::vector<std::uint32_t> publishers;
+  };
+
+  // `variable`: its value, or nullptr. kInvalid: this process is no rank of a job with `tensors`, or not yet.
+  static Result<std::unique_ptr<TensorSession>> open(const std::function<const char*(const char* name)>& variable);
+  TensorSession(const TensorSession&) = delete;
+  TensorSession& operator=(const TensorSession&) = delete;
+  ~TensorSession();
+
+  // kInvalid in a child of the process that has opened it.
+  Status check_process() const;
+  const RankPlace& place() const { return place_; }
+
+  Result<std::unique_ptr<tensor::Publisher>> publish(const std::string& name, const PublishOptions& options);
+  // kNotFound: there is no such mesh.
+  Result<std::unique_ptr<tensor::Pull>> pull(const std::string& mesh, const std::string& publication,
+                                             std::vector<tensor::PullPart> parts);
+
+ private:
+  // A pull that hears of failures.
+  struct Listener {
+    std::uint32_t mesh = 0;  // as the post counts them
+    std::uint32_t gang = 1;  // ranks
+    std::weak_ptr<Inbox<tensor::FinderWord>> words;
+  };
+
+  TensorSession(RankPlace place, tensor::LinkWays ways);
+  void came(const DoorThread::Connection& connection);
+  void heard(DoorClient::Heard& heard);
+  void failed(const PostFailure& failure);
+  static PostCard card_message(const std::string& card);
+  Result<PostWelcome> welcome();
+  Status begin_to_serve(const PostWelcome& welcome, std::uint32_t gang);
+
+  const RankPlace place_;
+  const tensor::LinkWays ways_;
+  const std::int64_t process_;
+  CardAsks asks_;
+  std::mutex mutex_;
+  std::optional<std::string> card_;  // that each post is told
+  std::vector<Listener> listeners_;
+  std::unique_ptr<tensor::OwnerThread> owner_;
+  std::unique_ptr<DoorThread> door_;  // last: its thread uses the others
+};
+
+}  // namespace monarch

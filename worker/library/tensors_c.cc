@@ -1,0 +1,327 @@
+// The C ABI of libmonarch-rank.so (monarch/tensors_v1.h): what is a handle there is an object here, what is an error
+// here is a code and a text there. No exception of the standard library leaves it.
+
+#include <monarch/tensors_v1.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "transport/base/clock.h"
+#include "transport/base/text.h"
+#include "worker/library/tensor_session.h"
+#include "worker/library/tensor_words.h"
+
+struct monarch_tensors_session {
+  std::unique_ptr<monarch::TensorSession> is;
+};
+
+struct monarch_tensors_publisher {
+  monarch::TensorSession* session = nullptr;
+  std::unique_ptr<monarch::tensor::Publisher> is;
+};
+
+struct monarch_tensors_pull {
+  monarch::TensorSession* session = nullptr;
+  std::unique_ptr<monarch::tensor::Pull> is;
+  std::string what;  // "weights of trainer"
+  std::string said;  // of its lanes, the last time
+  std::string described;
+};
+
+namespace {
+
+using namespace monarch;
+using monarch::tensor::Extents;
+
+int code_of(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::kInvalid:
+    case ErrorCode::kNotFound: return MONARCH_TENSORS_INVALID;
+    case ErrorCode::kBusy: return MONARCH_TENSORS_NO_ROOM;
+    case ErrorCode::kGone: return MONARCH_TENSORS_PEER_GONE;
+    case ErrorCode::kTimeout: return MONARCH_TENSORS_TIMEOUT;
+    case ErrorCode::kUnsupported: return MONARCH_TENSORS_UNSUPPORTED;
+    case ErrorCode::kInternal: break;
+  }
+  return MONARCH_TENSORS_INTERNAL;
+}
+
+int code_of(tensor::PullEnd how) {
+  switch (how) {
+    case tensor::PullEnd::kOk: return MONARCH_TENSORS_OK;
+    case tensor::PullEnd::kInvalid: return MONARCH_TENSORS_INVALID;
+    case tensor::PullEnd::kNotCovered: return MONARCH_TENSORS_NOT_COVERED;
+    case tensor::PullEnd::kPeerGone: return MONARCH_TENSORS_PEER_GONE;
+    case tensor::PullEnd::kEnded: return MONARCH_TENSORS_ENDED;
+    case tensor::PullEnd::kTimeout: return MONARCH_TENSORS_TIMEOUT;
+    case tensor::PullEnd::kCancelled: return MONARCH_TENSORS_CANCELLED;
+    case tensor::PullEnd::kUnreachable: return MONARCH_TENSORS_UNREACHABLE;
+  }
+  return MONARCH_TENSORS_INTERNAL;
+}
+
+template <std::size_t N>
+void put_text(char (&to)[N], const std::string& text) {
+  const std::size_t size = std::min(text.size(), N - 1);
+  std::memcpy(to, text.data(), size);
+  to[size] = '\0';
+}
+
+int fail(monarch_tensors_error_v1* to, int code, const std::string& words) {
+  if (to != nullptr && to->struct_size >= sizeof *to) {
+    to->code = code;
+    to->rank = -1;
+    to->generation = 0;
+    to->lane[0] = '\0';
+    put_text(to->text, words);
+  }
+  return code;
+}
+
+int fail(monarch_tensors_error_v1* to, const Error& error) { return fail(to, code_of(error), error.message); }
+
+int fail(monarch_tensors_error_v1* to, const tensor::PullFailure& failure) {
+  const int code = fail(to, code_of(failure.how), failure.text);
+  if (to == nullptr || to->struct_size < sizeof *to) return code;
+  if (failure.rank) to->rank = *failure.rank;
+  to->generation = failure.generation;
+  if (failure.lane) put_text(to->lane, tensor::lane_name(*failure.lane));
+  return code;
+}
+
+int done(monarch_tensors_error_v1* to, const Status& status) {
+  return status.ok() ? MONARCH_TENSORS_OK : fail(to, status.error());
+}
+
+struct Part {
+  tensor::TensorKind tensor;
+  tensor::Box box;
+  Extents strides;
+};
+
+Result<Part> read_part(const monarch_tensors_part_v1& part) {
+  const Error invalid{ErrorCode::kInvalid, "a part without a name, or with another struct_size"};
+  if (part.struct_size < sizeof part || part.name == nullptr || part.reserved != 0) return invalid;
+  const std::string name = printable(part.name);
+  if (part.dims > MONARCH_TENSORS_DIMS) {
+    return Error{ErrorCode::kInvalid, text("tensor ", name, " has ", part.dims, " dimensions, and at most ",
+                                           +MONARCH_TENSORS_DIMS, " are known")};
+  }
+  if (part.dims > 0 && part.size == nullptr) return invalid;
+  const auto read = [&](const std::uint64_t* values, std::uint64_t otherwise) {
+    Extents extents(part.dims, otherwise);
+    for (std::size_t dim = 0; values != nullptr && dim < part.dims; ++dim) extents[dim] = values[dim];
+    return extents;
+  };
+  Part out;
+  out.box = {read(part.at, 0), read(part.size, 0)};
+  out.tensor = {part.name, {part.dtype_code, part.dtype_bits, part.dtype_lanes}, read(part.of, 0)};
+  if (part.of == nullptr) out.tensor.shape = out.box.size;
+  out.strides = tensor::dense_strides(out.box.size, tensor::element_bytes(out.tensor.dtype));
+  for (std::size_t dim = 0; part.strides != nullptr && dim < part.dims; ++dim) {
+    if (part.strides[dim] < 0) {
+      return Error{ErrorCode::kInvalid, text("tensor ", name, ": dimension ", dim, " runs backwards")};
+    }
+    out.strides[dim] = static_cast<std::uint64_t>(part.strides[dim]);
+  }
+  return out;
+}
+
+// What needs more than the process has is no reason to end it.
+template <class Run>
+int guarded(monarch_tensors_error_v1* error, const Run& run) {
+  try {
+    return run();
+  } catch (const std::exception& thrown) {
+    return fail(error, MONARCH_TENSORS_NO_ROOM, thrown.what());
+  }
+}
+
+Duration milliseconds_or(std::int64_t given, Duration otherwise) {
+  return given < 0 ? otherwise : Duration::milliseconds(given);
+}
+
+// Once for each way that it takes.
+void say_lanes(monarch_tensors_pull& pull, const tensor::Pulled& pulled) {
+  std::string words = text("monarch: ", pull.what, " come");
+  if (pulled.by_shm > 0) words += text(" from ", counted(pulled.by_shm, "rank"), " by shm");
+  if (pulled.by_shm > 0 && pulled.by_tcp > 0) words += ",";
+  if (pulled.by_tcp > 0) words += text(" from ", counted(pulled.by_tcp, "rank"), " by tcp");
+  if (!pulled.why_not_shm.empty()) words += text(" (", pulled.why_not_shm, ")");
+  if (pulled.by_shm + pulled.by_tcp == 0 || std::exchange(pull.said, words) == words) return;
+  say_line(words);
+}
+
+}  // namespace
+
+extern "C" {
+
+uint32_t monarch_tensors_abi(void) { return MONARCH_TENSORS_ABI_V1; }
+
+int monarch_tensors_session_open(monarch_tensors_session** session, monarch_tensors_error_v1* error) {
+  return guarded(error, [&] {
+    auto made = TensorSession::open([](const char* name) -> const char* { return ::getenv(name); });
+    if (!made.ok()) return fail(error, made.error());
+    *session = new monarch_tensors_session{std::move(*made)};
+    return +MONARCH_TENSORS_OK;
+  });
+}
+
+void monarch_tensors_session_close(monarch_tensors_session* session) {
+  if (session == nullptr) return;
+  // A child has none of the threads that would be joined.
+  if (!session->is->check_process().ok()) (void)session->is.release();
+  delete session;
+}
+
+int monarch_tensors_publisher_open(monarch_tensors_session* session, const monarch_tensors_publish_v1* options,
+                                   monarch_tensors_publisher** publisher, monarch_tensors_error_v1* error) {
+  return guarded(error, [&] {
+    if (options->struct_size < sizeof *options || options->name == nullptr) {
+      return fail(error, MONARCH_TENSORS_INVALID, "a publication without a name, or with another struct_size");
+    }
+    TensorSession::PublishOptions made;
+    made.owner.patience = milliseconds_or(options->patience_ms, made.owner.patience);
+    made.linger = milliseconds_or(options->linger_ms, made.linger);
+    made.publishers.assign(options->publishers, options->publishers + options->publisher_count);
+    auto opened = session->is->publish(options->name, made);
+    if (!opened.ok()) return fail(error, opened.error());
+    *publisher = new monarch_tensors_publisher{session->is.get(), std::move(*opened)};
+    return +MONARCH_TENSORS_OK;
+  });
+}
+
+int monarch_tensors_version_begin(monarch_tensors_publisher* publisher, uint64_t number,
+                                  monarch_tensors_error_v1* error) {
+  return guarded(error, [&] {
+    const Status ours = publisher->session->check_process();
+    return done(error, ours.ok() ? publisher->is->begin(number) : ours);
+  });
+}
+
+int monarch_tensors_version_put(monarch_tensors_publisher* publisher, const monarch_tensors_part_v1* part,
+                                monarch_tensors_error_v1* error) {
+  return guarded(error, [&] {
+    const auto read = read_part(*part);
+    if (!read.ok()) return fail(error, read.error());
+    const auto* const data = static_cast<const char*>(part->data);
+    return done(error, publisher->is->put(read->tensor, read->box, data, read->strides));
+  });
+}
+
+int monarch_tensors_version_put_as(monarch_tensors_publisher* publisher, const monarch_tensors_part_v1* part,
+                                   uint8_t dtype_code, uint8_t dtype_bits, monarch_tensors_error_v1* error) {
+  return guarded(error, [&] {
+    const auto read = read_part(*part);
+    if (!read.ok()) return fail(error, read.error());
+    const auto* const data = static_cast<const char*>(part->data);
+    const tensor::Dtype as{dtype_code, dtype_bits, 1};
+    return done(error, publisher->is->put_as(read->tensor, as, read->box, data, read->strides));
+  });
+}
+
+int monarch_tensors_version_lend(monarch_tensors_publisher* publisher, const monarch_tensors_part_v1* part,
+                                 void** memory, monarch_tensors_error_v1* error) {
+  return guarded(error, [&] {
+    const auto read = read_part(*part);
+    if (!read.ok()) return fail(error, read.error());
+    const auto lent = publisher->is->lend(read->tensor, read->box);
+    if (!lent.ok()) return fail(error, lent.error());
+    *memory = *lent;
+    return +MONARCH_TENSORS_OK;
+  });
+}
+
+int monarch_tensors_version_commit(monarch_tensors_publisher* publisher, monarch_tensors_error_v1* error) {
+  return guarded(error, [&] { return done(error, publisher->is->commit()); });
+}
+
+void monarch_tensors_version_abandon(monarch_tensors_publisher* publisher) {
+  if (publisher->session->check_process().ok()) publisher->is->abandon();
+}
+
+int monarch_tensors_publisher_end(monarch_tensors_publisher* publisher, monarch_tensors_error_v1* error) {
+  return guarded(error, [&] {
+    const Status ours = publisher->session->check_process();
+    return done(error, ours.ok() ? publisher->is->close() : ours);
+  });
+}
+
+void monarch_tensors_publisher_free(monarch_tensors_publisher* publisher) {
+  if (publisher == nullptr) return;
+  if (!publisher->session->check_process().ok()) (void)publisher->is.release();
+  delete publisher;
+}
+
+int monarch_tensors_pull_make(monarch_tensors_session* session, const char* mesh, const char* publication,
+                              const monarch_tensors_part_v1* parts, size_t count, monarch_tensors_pull** pull,
+                              monarch_tensors_error_v1* error) {
+  return guarded(error, [&] {
+    std::vector<tensor::PullPart> wanted;
+    for (std::size_t i = 0; i < count; ++i) {
+      auto read = read_part(parts[i]);
+      if (!read.ok()) return fail(error, read.error());
+      const Status fits = tensor::check_wanted(read->tensor, read->box, read->strides);
+      if (!fits.ok()) return fail(error, fits.error());
+      wanted.push_back({.tensor = std::move(read->tensor),
+                        .box = read->box,
+                        .data = static_cast<char*>(parts[i].data),
+                        .strides = read->strides});
+    }
+    auto made = session->is->pull(mesh, publication, std::move(wanted));
+    if (!made.ok()) return fail(error, made.error());
+    *pull = new monarch_tensors_pull{
+        session->is.get(), std::move(*made), text(printable(publication), " of ", printable(mesh)), {}, {}};
+    return +MONARCH_TENSORS_OK;
+  });
+}
+
+int monarch_tensors_pull_run(monarch_tensors_pull* pull, const monarch_tensors_run_v1* options,
+                             monarch_tensors_pulled_v1* pulled, monarch_tensors_error_v1* error) {
+  return guarded(error, [&] {
+    const Status ours = pull->session->check_process();
+    if (!ours.ok()) return fail(error, ours.error());
+    tensor::RunOptions run;
+    if (options->timeout_ms >= 0) run.deadline = boot_now() + Duration::milliseconds(options->timeout_ms);
+    run.next_generation = (options->flags & MONARCH_TENSORS_NEXT_GENERATION) != 0;
+    if (const monarch_tensors_version_v1* const than = options->newer_than) {
+      run.newer_than = tensor::PulledVersion{than->gang, {than->generation, than->number}};
+    }
+    const tensor::PullOutcome outcome = pull->is->run(run);
+    if (const auto* const failure = std::get_if<tensor::PullFailure>(&outcome)) return fail(error, *failure);
+    const auto& got = std::get<tensor::Pulled>(outcome);
+    say_lanes(*pull, got);
+    if (pulled == nullptr || pulled->struct_size < sizeof *pulled) return +MONARCH_TENSORS_OK;
+    pulled->gang = got.version.gang;
+    pulled->generation = got.version.version.generation;
+    pulled->number = got.version.version.number;
+    pulled->bytes = got.bytes;
+    pulled->seconds = static_cast<double>(got.time.count_nanoseconds()) / 1e9;
+    pulled->by_shm = got.by_shm;
+    pulled->by_tcp = got.by_tcp;
+    return +MONARCH_TENSORS_OK;
+  });
+}
+
+void monarch_tensors_pull_cancel(monarch_tensors_pull* pull) { pull->is->cancel(); }
+
+const char* monarch_tensors_pull_describe(monarch_tensors_pull* pull) {
+  const tensor::Index* const index = pull->is->index();
+  if (index == nullptr) return nullptr;
+  pull->described = describe_index(*index);
+  return pull->described.c_str();
+}
+
+void monarch_tensors_pull_free(monarch_tensors_pull* pull) {
+  if (pull == nullptr) return;
+  if (!pull->session->check_process().ok()) (void)pull->is.release();
+  delete pull;
+}
+
+}  // extern "C"

@@ -1,0 +1,348 @@
+#pragma once
+
+// Tensors between ranks, for C++ programs and actors (monarch-tensors(7)): a rank publishes its boxes of named tensors,
+// version after version, and ranks of other meshes pull them, each in its own layout. Header only, over the C functions
+// of monarch/tensors_v1.h, which are loaded from the file that MONARCH_RANK_LIBRARY names: nothing is linked.
+//
+//   monarch::TensorSession session;
+//   auto weights = session.publisher("weights");
+//   weights.version(step, [&](monarch::TensorVersion& version) {
+//     version.put("w", monarch::view(data, {1024, 4096}), {.of = {8192, 4096}, .at = {r * 1024, 0}});
+//   });
+//
+//   auto pull = session.source("trainer", "weights").into({{"w", monarch::view(mine, {8192, n}), {{8192, 4096}, {0, k}}}});
+//   const monarch::Pulled got = pull.run({.timeout = std::chrono::seconds(60)});
+//
+// What fails throws TensorError. Shapes are in elements, strides in bytes.
+//
+// Thread: a session any; a publisher, and a pull but for cancel(), one at a time. Lifetime: a session outlives what it
+// gives out.
+
+#include <dlfcn.h>
+
+#include <chrono>
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <monarch/tensors_v1.h>
+
+namespace monarch {
+
+// Why a tensor was not published or pulled.
+class TensorError : public std::runtime_error {
+ public:
+  explicit TensorError(const monarch_tensors_error_v1& error)
+      : std::runtime_error(error.text),
+        code(error.code),
+        rank(error.rank < 0 ? std::nullopt : std::optional(static_cast<std::uint32_t>(error.rank))),
+        generation(error.generation),
+        lane(error.lane) {}
+  TensorError(int why, const std::string& words) : std::runtime_error(words), code(why) {}
+
+  int code;                           // MONARCH_TENSORS_PEER_GONE …
+  std::optional<std::uint32_t> rank;  // of the other mesh, that it is about
+  std::uint64_t generation = 0;       // of its gang; 0: none was found
+  std::string lane;                   // "shm", "tcp" or empty
+};
+
+struct TensorDtype {
+  std::uint8_t code = 0;  // DLPack's
+  std::uint8_t bits = 0;
+};
+
+// Of a C++ type. A bfloat16 of one's own: TensorDtype{4, 16}.
+template <class T>
+constexpr TensorDtype dtype_of() {
+  if constexpr (std::is_same_v<T, bool>) {
+    return {6, 8};
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return {2, sizeof(T) * 8};
+  } else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+    return {5, sizeof(T) * 8};
+  } else {
+    static_assert(std::is_integral_v<T>, "say which dtype it is");
+    return {std::is_signed_v<T> ? std::uint8_t{0} : std::uint8_t{1}, sizeof(T) * 8};
+  }
+}
+
+// Memory of a box.
+struct TensorView {
+  void* data = nullptr;
+  TensorDtype dtype;
+  std::vector<std::uint64_t> size;
+  std::vector<std::int64_t> strides;  // empty: dense, row-major
+};
+
+template <class T>
+TensorView view(T* data, std::vector<std::uint64_t> size, std::vector<std::int64_t> strides = {}) {
+  return {const_cast<std::remove_const_t<T>*>(data), dtype_of<std::remove_const_t<T>>(), std::move(size),
+          std::move(strides)};
+}
+
+// Where a box is in its tensor; nothing: it is all of it.
+struct TensorPlace {
+  std::vector<std::uint64_t> of;  // shape of the tensor
+  std::vector<std::uint64_t> at;
+};
+
+struct TensorPart {
+  std::string name;
+  TensorView view;
+  TensorPlace place = {};
+};
+
+struct Pulled {
+  std::uint64_t version = 0;
+  std::uint64_t generation = 0;
+  std::uint32_t gang = 0;
+  std::uint64_t bytes = 0;
+  double seconds = 0;
+  std::uint32_t by_shm = 0;  // ranks that it came from
+  std::uint32_t by_tcp = 0;
+};
+
+namespace tensors_detail {
+
+// The functions of the library, which is never unloaded.
+struct Api {
+#define MONARCH_TENSORS_FUNCTION(name) decltype(&::monarch_tensors_##name) name = nullptr;
+#define MONARCH_TENSORS_FUNCTIONS(each)                                                                       \
+  each(abi) each(session_open) each(session_close) each(publisher_open) each(version_begin) each(version_put) \
+      each(version_put_as) each(version_lend) each(version_commit) each(version_abandon) each(publisher_end)  \
+          each(publisher_free) each(pull_make) each(pull_run) each(pull_cancel) each(pull_describe) each(pull_free)
+  MONARCH_TENSORS_FUNCTIONS(MONARCH_TENSORS_FUNCTION)
+#undef MONARCH_TENSORS_FUNCTION
+
+  static std::shared_ptr<const Api> load() {
+    const char* const path = std::getenv("MONARCH_RANK_LIBRARY");
+    void* const library = ::dlopen(path == nullptr ? "libmonarch-rank.so" : path, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+      const char* const why = ::dlerror();
+      throw TensorError(MONARCH_TENSORS_UNSUPPORTED, std::string("the library of tensors cannot be loaded: ") +
+                                                         (why == nullptr ? "" : why) +
+                                                         "; the spec of a job needs `tensors: {}`");
+    }
+    auto api = std::make_shared<Api>();
+#define MONARCH_TENSORS_FUNCTION(name)                                                           \
+  api->name = reinterpret_cast<decltype(api->name)>(::dlsym(library, "monarch_tensors_" #name)); \
+  if (api->name == nullptr)                                                                      \
+    throw TensorError(MONARCH_TENSORS_UNSUPPORTED, "the library of tensors has no monarch_tensors_" #name);
+    MONARCH_TENSORS_FUNCTIONS(MONARCH_TENSORS_FUNCTION)
+#undef MONARCH_TENSORS_FUNCTION
+#undef MONARCH_TENSORS_FUNCTIONS
+    if (api->abi() != MONARCH_TENSORS_ABI_V1) {
+      throw TensorError(MONARCH_TENSORS_UNSUPPORTED, "the library of tensors speaks another version");
+    }
+    return api;
+  }
+};
+
+template <class Call>
+void check(const Call& call) {
+  monarch_tensors_error_v1 error{};
+  error.struct_size = sizeof error;
+  if (call(&error) != MONARCH_TENSORS_OK) throw TensorError(error);
+}
+
+// `place` and `view` have to stay while it is used.
+inline monarch_tensors_part_v1 part_of(const char* name, const TensorView& view, const TensorPlace& place) {
+  const std::size_t dims = view.size.size();
+  const bool fits = (view.strides.empty() || view.strides.size() == dims) &&
+                    (place.of.empty() || place.of.size() == dims) && (place.at.empty() || place.at.size() == dims);
+  if (!fits) {
+    throw TensorError(MONARCH_TENSORS_INVALID,
+                      std::string("tensor ") + name + ": size, strides, of and at have other numbers of dimensions");
+  }
+  monarch_tensors_part_v1 part{};
+  part.struct_size = sizeof part;
+  part.dims = static_cast<std::uint32_t>(dims);
+  part.name = name;
+  part.data = view.data;
+  part.dtype_code = view.dtype.code;
+  part.dtype_bits = view.dtype.bits;
+  part.dtype_lanes = 1;
+  part.size = view.size.data();
+  part.strides = view.strides.empty() ? nullptr : view.strides.data();
+  part.of = place.of.empty() ? nullptr : place.of.data();
+  part.at = place.at.empty() ? nullptr : place.at.data();
+  return part;
+}
+
+using ApiPtr = std::shared_ptr<const Api>;
+
+}  // namespace tensors_detail
+
+// A version while it is written.
+class TensorVersion {
+ public:
+  TensorVersion(const tensors_detail::Api& api, monarch_tensors_publisher* of) : api_(api), of_(of) {}
+
+  // Copies.
+  void put(const std::string& name, const TensorView& view, const TensorPlace& place = {}) {
+    const auto part = tensors_detail::part_of(name.c_str(), view, place);
+    tensors_detail::check([&](monarch_tensors_error_v1* error) { return api_.version_put(of_, &part, error); });
+  }
+  // Memory of that box, dense and row-major, to be written until the version is whole.
+  template <class T>
+  T* lend(const std::string& name, const std::vector<std::uint64_t>& size, const TensorPlace& place = {}) {
+    const TensorView none = view<T>(nullptr, size);
+    const auto part = tensors_detail::part_of(name.c_str(), none, place);
+    void* memory = nullptr;
+    tensors_detail::check(
+        [&](monarch_tensors_error_v1* error) { return api_.version_lend(of_, &part, &memory, error); });
+    return static_cast<T*>(memory);
+  }
+
+ private:
+  const tensors_detail::Api& api_;
+  monarch_tensors_publisher* const of_;
+};
+
+// What a rank publishes under one name. Its end is at once; end() offers the last version to its readers first.
+class TensorPublisher {
+ public:
+  TensorPublisher(tensors_detail::ApiPtr api, monarch_tensors_publisher* is) : api_(std::move(api)), is_(is) {}
+  TensorPublisher(TensorPublisher&& other) noexcept
+      : api_(std::move(other.api_)), is_(std::exchange(other.is_, nullptr)) {}
+  TensorPublisher& operator=(TensorPublisher&&) = delete;
+  ~TensorPublisher() {
+    if (is_ != nullptr) api_->publisher_free(is_);
+  }
+
+  // write(version) puts all boxes; where it throws, nothing is published.
+  template <class Write>
+  void version(std::uint64_t number, const Write& write) {
+    tensors_detail::check([&](monarch_tensors_error_v1* error) { return api_->version_begin(is_, number, error); });
+    TensorVersion version(*api_, is_);
+    try {
+      write(version);
+    } catch (...) {
+      api_->version_abandon(is_);
+      throw;
+    }
+    tensors_detail::check([&](monarch_tensors_error_v1* error) { return api_->version_commit(is_, error); });
+  }
+  void end() {
+    tensors_detail::check([&](monarch_tensors_error_v1* error) { return api_->publisher_end(is_, error); });
+  }
+
+ private:
+  tensors_detail::ApiPtr api_;  // owners: all that is made by it
+  monarch_tensors_publisher* is_;
+};
+
+class TensorPull {
+ public:
+  struct Run {
+    std::optional<Pulled> newer_than = {};
+    std::chrono::milliseconds timeout = std::chrono::milliseconds(-1);  // below 0: none
+    bool next_generation = false;                                       // a gang that ends is no error
+  };
+
+  TensorPull(tensors_detail::ApiPtr api, monarch_tensors_pull* is) : api_(std::move(api)), is_(is) {}
+  TensorPull(TensorPull&& other) noexcept : api_(std::move(other.api_)), is_(std::exchange(other.is_, nullptr)) {}
+  TensorPull& operator=(TensorPull&&) = delete;
+  ~TensorPull() {
+    if (is_ != nullptr) api_->pull_free(is_);
+  }
+
+  // One whole version.
+  Pulled run(const Run& options) {
+    monarch_tensors_version_v1 than{};
+    monarch_tensors_run_v1 run{};
+    run.struct_size = sizeof run;
+    run.flags = options.next_generation ? MONARCH_TENSORS_NEXT_GENERATION : 0;
+    run.timeout_ms = options.timeout.count();
+    if (options.newer_than) {
+      than = {sizeof than, options.newer_than->gang, options.newer_than->generation, options.newer_than->version};
+      run.newer_than = &than;
+    }
+    monarch_tensors_pulled_v1 got{};
+    got.struct_size = sizeof got;
+    tensors_detail::check([&](monarch_tensors_error_v1* error) { return api_->pull_run(is_, &run, &got, error); });
+    return {got.number, got.generation, got.gang, got.bytes, got.seconds, got.by_shm, got.by_tcp};
+  }
+  // From any thread.
+  void cancel() { api_->pull_cancel(is_); }
+
+ private:
+  tensors_detail::ApiPtr api_;
+  monarch_tensors_pull* is_;
+};
+
+// A publication of a mesh.
+class TensorSource {
+ public:
+  TensorSource(tensors_detail::ApiPtr api, monarch_tensors_session* session, std::string mesh, std::string name)
+      : api_(std::move(api)), session_(session), mesh_(std::move(mesh)), name_(std::move(name)) {}
+
+  // These boxes, into that memory, which has to stay.
+  TensorPull into(const std::vector<TensorPart>& parts) const {
+    std::vector<monarch_tensors_part_v1> wanted;
+    wanted.reserve(parts.size());
+    for (const TensorPart& part : parts) {
+      wanted.push_back(tensors_detail::part_of(part.name.c_str(), part.view, part.place));
+    }
+    monarch_tensors_pull* pull = nullptr;
+    tensors_detail::check([&](monarch_tensors_error_v1* error) {
+      return api_->pull_make(session_, mesh_.c_str(), name_.c_str(), wanted.data(), wanted.size(), &pull, error);
+    });
+    return {api_, pull};
+  }
+
+ private:
+  tensors_detail::ApiPtr api_;
+  monarch_tensors_session* session_;
+  std::string mesh_;
+  std::string name_;
+};
+
+class TensorSession {
+ public:
+  struct Publish {
+    std::vector<std::uint32_t> publishers = {};  // indices within the gang; empty: all of it
+    std::chrono::milliseconds patience = std::chrono::seconds(2);
+    std::chrono::milliseconds linger = std::chrono::seconds(30);
+  };
+
+  TensorSession() : api_(tensors_detail::Api::load()) {
+    tensors_detail::check([&](monarch_tensors_error_v1* error) { return api_->session_open(&is_, error); });
+  }
+  TensorSession(const TensorSession&) = delete;
+  TensorSession& operator=(const TensorSession&) = delete;
+  ~TensorSession() { api_->session_close(is_); }
+
+  TensorPublisher publisher(const std::string& name) { return publisher(name, Publish()); }
+  TensorPublisher publisher(const std::string& name, const Publish& options) {
+    monarch_tensors_publish_v1 publish{};
+    publish.struct_size = sizeof publish;
+    publish.name = name.c_str();
+    publish.publishers = options.publishers.data();
+    publish.publisher_count = static_cast<std::uint32_t>(options.publishers.size());
+    publish.patience_ms = options.patience.count();
+    publish.linger_ms = options.linger.count();
+    monarch_tensors_publisher* made = nullptr;
+    tensors_detail::check(
+        [&](monarch_tensors_error_v1* error) { return api_->publisher_open(is_, &publish, &made, error); });
+    return {api_, made};
+  }
+  TensorSource source(std::string mesh, std::string name) const {
+    return {api_, is_, std::move(mesh), std::move(name)};
+  }
+
+ private:
+  tensors_detail::ApiPtr api_;
+  monarch_tensors_session* is_ = nullptr;
+};
+
+}  // namespace monarch
