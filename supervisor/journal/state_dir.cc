@@ -55,9 +55,7 @@ Status check_writable(const SecureDirectory& directory) {
 
 }  // namespace
 
-std::string random_suffix() {
-  return to_hex(random_bytes(kSuffixDigits / 2));
-}
+std::string random_suffix() { return to_hex(random_bytes(kSuffixDigits / 2)); }
 
 StateEnvironment StateEnvironment::of_this_process() {
   return {variable("MONARCH_STATE_DIR"), variable("XDG_STATE_HOME"), variable("XDG_RUNTIME_DIR"), variable("HOME"),

@@ -43,6 +43,9 @@ BANS = [
      "a path is opened once"),
 ]
 # An abstract socket has no mode, so any user may connect. Looked for in text that keeps its character constants.
+# In the one file that has them both ends ask the kernel whose the other is, and prove to each other what only ranks of
+# the job know; in return nothing is left of a rank that was killed, and no cleaner of folders takes its socket away.
+CHECKED_ABSTRACT = "transport/tensor/link_socket.cc"
 ABSTRACT = re.compile(r"sun_path\s*\+\s*1|sun_path\[0\]\s*=\s*('\\0'|0)|&\s*\w*\.?sun_path\[1\]")
 
 CLEAN = {
@@ -87,6 +90,6 @@ def check(tree, _build):
             if re.fullmatch(where, path):
                 for match in re.finditer(what, code, re.MULTILINE):
                     found.append(f"{path}:{line_of(code, match.end())}: `{match.group().strip()}`: {why}")
-        for match in ABSTRACT.finditer(without_comments(text)):
+        for match in ABSTRACT.finditer(without_comments(text) if path != CHECKED_ABSTRACT else ""):
             found.append(f"{path}:{line_of(text, match.start())}: an abstract socket has no mode: any user may connect")
     return found

@@ -1,4 +1,4 @@
-"""Plugins built outside of the tree, against what was installed, by each compiler that is here."""
+"""Plugins and programs built outside of the tree, against what was installed, by each compiler that is here."""
 
 import os
 import re
@@ -8,6 +8,7 @@ import tempfile
 
 import actors
 import harness
+import tensor_jobs
 
 GREETER = os.path.join(harness.ROOT, "configs", "greeter.cc")
 COMPILERS = ["c++", "clang++-14"]
@@ -44,6 +45,25 @@ class Sdk(actors.ActorTest):
                     meshes={"trainer": {"dims": {"gpu": 8}, "actors": {"greeter": {"plugin": built, "class": "Greeter"}}}}))
                 self.assertEqual(ran.status, 0, ran)
                 self.assertIn("3: hello world from (3)\n", ran.out)
+
+    def test_a_program_pulls_tensors(self):
+        for compiler in COMPILERS:
+            if shutil.which(compiler) is None:
+                continue
+            for way in ("shm", "tcp"):
+                with self.subTest(compiler=compiler, way=way):
+                    built = self.path("work", f"weights-{compiler}")
+                    source = os.path.join(harness.ROOT, "configs", "weights.cc")
+                    command = (f"{compiler} -std=c++20 $(pkg-config --cflags-only-I monarch-actor) -Wall -Wextra -Werror -O1 "
+                               f"-o {built} {source}")
+                    done = subprocess.run(["/bin/sh", "-c", command], check=False, env=self.found_by, text=True,
+                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                    self.assertEqual((done.returncode, done.stdout), (0, ""), command)
+                    with open(os.path.join(harness.ROOT, "configs", "weights.yaml"), encoding="utf-8") as file:
+                        spec = file.read().replace("python3, weights.py", built)
+                    ran = self.monarch("run", "--no-prefix", self.spec(spec), "--set", f"tensors.transports=[{way}]")
+                    self.assertEqual(ran.status, 0, ran)
+                    self.assertEqual(sorted(ran.out.splitlines()), [f"{line} ({way}=6)" for line in tensor_jobs.PULLED], ran)
 
 
 if __name__ == "__main__":

@@ -64,8 +64,8 @@ struct HelloProof {
 };
 MONARCH_FIELDS(HelloProof, proof)
 
-// What the owner says; kInvalid: the reader speaks another version, or its word is none; kGone: it means somebody else. `nonce`: of kNonceBytes,
-// fresh.
+// What the owner says; kInvalid: the reader speaks another version, or its word is none; kGone: it means somebody else.
+// `nonce`: of kNonceBytes, fresh.
 Result<HelloAnswer> answer_hello(const HelloAsk& ask, const LinkRank& owner, std::string_view secret,
                                  std::string nonce);
 // What the reader says then; kInvalid: it is not the owner who has answered.

@@ -1,5 +1,6 @@
 #include "transport/tensor/owner_thread.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -38,44 +39,44 @@ class OwnerBody {
   }
 
  private:
-  Publication* find(const std::string& name) {
-    const auto found = publications_.find(name);
+  Publication* find(const PublisherWords& of) {
+    const auto found = publications_.find(of);
     return found == publications_.end() ? nullptr : found->second.get();
   }
 
   void take(owner_order::Open& order) {
     const auto tell = [words = order.words](PublisherWord word) { MONARCH_ASSERT(words->put(std::move(word))); };
-    if (find(order.options.name) != nullptr) {
+    const auto is_taken = [&](const auto& one) { return one.second->name() == order.options.name; };
+    if (std::any_of(publications_.begin(), publications_.end(), is_taken)) {
       return tell(publisher_word::Unfit{text("this rank publishes ", order.options.name, " already")});
     }
-    auto& made = publications_[order.options.name];
+    auto& made = publications_[order.words];
     made = std::make_unique<Publication>(loop_, *server_, order.options, tell);
     if (registrar_) made->found(*registrar_);
   }
   void take(const owner_order::Begin& order) {
-    if (Publication* const publication = find(order.publication)) publication->begin(order.number);
+    if (Publication* const publication = find(order.of)) publication->begin(order.number);
   }
   void take(owner_order::Commit& order) {
-    if (Publication* const publication = find(order.publication))
-      publication->commit(std::move(order.memory), order.index);
+    if (Publication* const publication = find(order.of)) publication->commit(std::move(order.memory), order.index);
   }
   void take(const owner_order::Abandon& order) {
-    if (Publication* const publication = find(order.publication)) publication->abandon();
+    if (Publication* const publication = find(order.of)) publication->abandon();
   }
   void take(const owner_order::End& order) {
-    if (Publication* const publication = find(order.publication)) publication->end();
+    if (Publication* const publication = find(order.of)) publication->end();
   }
-  void take(const owner_order::Close& order) { publications_.erase(order.publication); }
+  void take(const owner_order::Close& order) { publications_.erase(order.of); }
   void take(owner_order::Found& order) {
     registrar_ = std::move(order.registrar);
-    for (const auto& [name, publication] : publications_) publication->found(*registrar_);
+    for (const auto& [of, publication] : publications_) publication->found(*registrar_);
   }
 
   EventLoop& loop_;
   Inbox<OwnerOrder>& orders_;
   std::unique_ptr<OwnerServer> server_;  // nothing: it could not listen
   std::optional<Card> registrar_;
-  std::map<std::string, std::unique_ptr<Publication>> publications_;
+  std::map<PublisherWords, std::unique_ptr<Publication>> publications_;
 };
 
 }  // namespace

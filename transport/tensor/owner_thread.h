@@ -18,7 +18,8 @@
 
 namespace monarch::tensor {
 
-using PublisherWords = std::shared_ptr<Inbox<PublisherWord>>;  // owners: a publisher, and the owner's thread
+// Owners: a publisher, and the owner's thread. It is also by what a publisher is known there.
+using PublisherWords = std::shared_ptr<Inbox<PublisherWord>>;
 
 namespace owner_order {
 
@@ -27,22 +28,22 @@ struct Open {
   PublisherWords words;
 };
 struct Begin {
-  std::string publication;
+  PublisherWords of;
   std::uint64_t number = 0;
 };
 struct Commit {
-  std::string publication;
+  PublisherWords of;
   std::shared_ptr<Slot> memory;  // owners: as of publisher_word::Write
   std::optional<Index> index;
 };
 struct Abandon {
-  std::string publication;
+  PublisherWords of;
 };
 struct End {
-  std::string publication;
+  PublisherWords of;
 };
 struct Close {
-  std::string publication;
+  PublisherWords of;
 };
 struct Found {  // the registrar of the gang
   Card registrar;

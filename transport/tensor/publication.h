@@ -61,6 +61,7 @@ class Publication {
   Publication& operator=(const Publication&) = delete;
   ~Publication();
 
+  const std::string& name() const { return name_; }
   // Answered by Write or Refused.
   void begin(std::uint64_t number);
   // It is in the memory of the slot that Write has named. `index`: of the first version.

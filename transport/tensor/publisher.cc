@@ -36,7 +36,7 @@ Result<std::unique_ptr<Publisher>> Publisher::open(OwnerThread& owner, Publicati
 }
 
 Publisher::~Publisher() {
-  if (!closed_) owner_.give(owner_order::Close{options_.name});
+  if (!closed_) owner_.give(owner_order::Close{words_});
 }
 
 Status Publisher::usable() const {
@@ -61,7 +61,7 @@ Result<PublisherWord> Publisher::hear(Instant until) {
 Status Publisher::begin(std::uint64_t number) {
   MONARCH_TRY(usable());
   if (writing_) return invalid(text("version ", number_, " of ", printable(options_.name), " is being written"));
-  owner_.give(owner_order::Begin{options_.name, number});
+  owner_.give(owner_order::Begin{words_, number});
   const Instant until = boot_now() + options_.owner.patience + kAnswer;
   for (;;) {
     MONARCH_ASSIGN(PublisherWord word, hear(until));
@@ -190,8 +190,7 @@ Status Publisher::commit() {
              way_for(aside.size));
   }
   slot_->commit(number_);
-  owner_.give(
-      owner_order::Commit{options_.name, std::move(slot_), fixed_ ? std::nullopt : std::optional(layout_.index())});
+  owner_.give(owner_order::Commit{words_, std::move(slot_), fixed_ ? std::nullopt : std::optional(layout_.index())});
   aside_.clear();
   fixed_ = true;
   writing_ = false;
@@ -203,7 +202,7 @@ void Publisher::abandon() {
   if (!fixed_) layout_ = {};
   aside_.clear();
   slot_.reset();
-  owner_.give(owner_order::Abandon{options_.name});
+  owner_.give(owner_order::Abandon{words_});
 }
 
 Status Publisher::close() {
@@ -212,7 +211,7 @@ Status Publisher::close() {
   closed_ = true;
   Status how;
   if (fixed_) {
-    owner_.give(owner_order::End{options_.name});
+    owner_.give(owner_order::End{words_});
     const Instant until = boot_now() + options_.linger + kAnswer;
     for (;;) {
       const auto word = hear(until);
@@ -223,7 +222,7 @@ Status Publisher::close() {
       break;
     }
   }
-  owner_.give(owner_order::Close{options_.name});
+  owner_.give(owner_order::Close{words_});
   return how;
 }
 

@@ -46,6 +46,7 @@ PullOutcome Pull::run(const RunOptions& options) {
 
 void Pull::begin_run(const RunOptions& options) {
   newer_than_ = options.newer_than;
+  deadline_ = options.deadline;
   failure_ = {};
   begun_at_ = boot_now();
   PullOptions core{.publication = text(place_.publication, " of ", place_.mesh),
@@ -433,7 +434,8 @@ void Pull::perform(const pull_action::End& action) {
       names.emplace_back(printable(left.substr(0, end)));
       left.remove_prefix(std::min(end + 1, left.size()));
     }
-    failure_.text += text("; it publishes others", nearest_or_all(place_.publication, names));
+    failure_.text = text(place_.mesh, " does not publish ", printable(place_.publication), " within ",
+                         to_text(deadline_ - begun_at_), nearest_or_all(place_.publication, names));
   }
   // A generation that has ended is not asked again: the next run begins with its successor.
   if (action.how == PullEnd::kPeerGone && gang_ != nullptr) {

@@ -161,6 +161,7 @@ class Pull {
   std::optional<PullOutcome> outcome_;
   PullFailure failure_;
   Instant begun_at_;
+  Instant deadline_;
 };
 
 }  // namespace monarch::tensor

@@ -1,5 +1,5 @@
-#include "transport/base/machine.h"
 #include "transport/zmq/monitor.h"
+#include "transport/base/machine.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>

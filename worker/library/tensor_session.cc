@@ -89,6 +89,11 @@ Result<std::unique_ptr<TensorSession>> TensorSession::open(
   return made;
 }
 
+bool TensorSession::is_news(const std::string& words) {
+  const std::lock_guard lock(mutex_);
+  return said_.insert(words).second;
+}
+
 Status TensorSession::check_process() const {
   if (::getpid() == process_) return {};
   return Error{ErrorCode::kInvalid, "this session was opened before fork(): a child opens its own"};

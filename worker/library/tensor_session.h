@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,8 @@ class TensorSession {
   TensorSession& operator=(const TensorSession&) = delete;
   ~TensorSession();
 
+  // Whether it has not said so yet; of each way that tensors take it says one line.
+  bool is_news(const std::string& words);
   // kInvalid in a child of the process that has opened it.
   Status check_process() const;
   const RankPlace& place() const { return place_; }
@@ -72,6 +75,7 @@ class TensorSession {
   std::mutex mutex_;
   std::optional<std::string> card_;  // that each post is told
   std::vector<Listener> listeners_;
+  std::set<std::string> said_;
   std::unique_ptr<tensor::OwnerThread> owner_;
   std::unique_ptr<DoorThread> door_;  // last: its thread uses the others
 };

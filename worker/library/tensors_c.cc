@@ -30,7 +30,6 @@ struct monarch_tensors_pull {
   monarch::TensorSession* session = nullptr;
   std::unique_ptr<monarch::tensor::Pull> is;
   std::string what;  // "weights of trainer"
-  std::string said;  // of its lanes, the last time
   std::string described;
 };
 
@@ -148,13 +147,13 @@ Duration milliseconds_or(std::int64_t given, Duration otherwise) {
 }
 
 // Once for each way that it takes.
-void say_lanes(monarch_tensors_pull& pull, const tensor::Pulled& pulled) {
+void say_lanes(const monarch_tensors_pull& pull, const tensor::Pulled& pulled) {
   std::string words = text("monarch: ", pull.what, " come");
   if (pulled.by_shm > 0) words += text(" from ", counted(pulled.by_shm, "rank"), " by shm");
   if (pulled.by_shm > 0 && pulled.by_tcp > 0) words += ",";
   if (pulled.by_tcp > 0) words += text(" from ", counted(pulled.by_tcp, "rank"), " by tcp");
   if (!pulled.why_not_shm.empty()) words += text(" (", pulled.why_not_shm, ")");
-  if (pulled.by_shm + pulled.by_tcp == 0 || std::exchange(pull.said, words) == words) return;
+  if (pulled.by_shm + pulled.by_tcp == 0 || !pull.session->is_news(words)) return;
   say_line(words);
 }
 
@@ -277,7 +276,7 @@ int monarch_tensors_pull_make(monarch_tensors_session* session, const char* mesh
     auto made = session->is->pull(mesh, publication, std::move(wanted));
     if (!made.ok()) return fail(error, made.error());
     *pull = new monarch_tensors_pull{
-        session->is.get(), std::move(*made), text(printable(publication), " of ", printable(mesh)), {}, {}};
+        session->is.get(), std::move(*made), text(printable(publication), " of ", printable(mesh)), {}};
     return +MONARCH_TENSORS_OK;
   });
 }

@@ -219,7 +219,7 @@ struct JobSpec {
   CheckpointSpec checkpoints;
   std::optional<TensorSpec> tensors;  // nothing: its ranks neither publish nor pull tensors
   bool calls = false;                 // its ranks speak with each other: each host has a post
-  std::string directory;  // absolute; of the spec's file
+  std::string directory;              // absolute; of the spec's file
 
   std::uint32_t hosts_needed() const;  // of all meshes on hosts of their own, placed one after the other
   std::uint32_t spares() const;        // hosts that are kept connected without ranks

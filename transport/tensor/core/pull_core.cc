@@ -130,7 +130,8 @@ void PullCore::on(const pull_event::Cancel&) {
 
 void PullCore::on(const pull_event::Tick&) {
   if (now_ < options_.deadline || (phase_ == Phase::kStopping && then_ == Then::kEnd)) return;
-  std::string words = text(options_.publication, ": nothing whole within ", to_text(now_ - begun_), "; ", waits_for());
+  std::string words =
+      text(options_.publication, ": nothing whole within ", to_text(options_.deadline - begun_), "; ", waits_for());
   if (begun_again_ > 0) words += text("; versions that were written over while they were read: ", begun_again_);
   fail(PullEnd::kTimeout, std::move(words));
 }

@@ -10,7 +10,8 @@
 //     version.put("w", monarch::view(data, {1024, 4096}), {.of = {8192, 4096}, .at = {r * 1024, 0}});
 //   });
 //
-//   auto pull = session.source("trainer", "weights").into({{"w", monarch::view(mine, {8192, n}), {{8192, 4096}, {0, k}}}});
+//   auto source = session.source("trainer", "weights");
+//   auto pull = source.into({{"w", monarch::view(mine, {8192, n}), {{8192, 4096}, {0, k}}}});
 //   const monarch::Pulled got = pull.run({.timeout = std::chrono::seconds(60)});
 //
 // What fails throws TensorError. Shapes are in elements, strides in bytes.

@@ -1,0 +1,29 @@
+"""What the tests of tensors share: the example, with each kind of memory."""
+
+import json
+import os
+import sys
+
+import harness
+import recovery
+
+CONFIGS = os.path.join(harness.ROOT, "configs")
+PULLED = [f"generator {rank}: 20 pulls, each whole, up to version 19" for rank in range(4)]
+
+
+class TensorTest(recovery.RecoveryTest):
+    def example(self, kind="array", python=sys.executable):
+        with open(os.path.join(CONFIGS, "weights.yaml"), encoding="utf-8") as file:
+            spec = file.read()
+        program = ", ".join(json.dumps(word) for word in [python, os.path.join(CONFIGS, "weights.py")])
+        spec = spec.replace("python3, weights.py", program)
+        for mesh in ("trainer", "generator"):
+            self.assertIn(f"{mesh}]", spec)
+            spec = spec.replace(f"{mesh}]", f"{mesh}, --with, {kind}]")
+        return self.spec(spec, f"weights-{kind}.yaml")
+
+    def pulls_the_example(self, way, *arguments, **how):
+        done = self.monarch("run", "--no-prefix", self.example(**how), *arguments, timeout=60)
+        self.assert_result(done, 0, "succeeded")
+        self.assertEqual(sorted(done.out.splitlines()), [f"{line} ({way}=6)" for line in PULLED], done)
+        self.assert_nothing_left()

@@ -1,0 +1,230 @@
+"""What ranks do in the tests of tensors (tensors_test.py): usage: tensor_ranks.py WHAT [ARGUMENT...]"""
+
+import os
+import signal
+import sys
+import threading
+import time
+import zlib
+from array import array
+
+import monarch_tensors as tensors
+
+RANK = int(os.environ["MONARCH_RANK"])
+GENERATION = int(os.environ["MONARCH_GENERATION"])
+MIB = 1 << 20
+
+
+def say(*words):
+    print(*words, flush=True)
+
+
+def wait_for_file(path):
+    while not os.path.exists(path):
+        time.sleep(0.005)
+    return path
+
+
+PIECE = 4 * MIB
+
+
+def fill(memory, version):
+    """Each byte of memory says which version it is of, or of which generation."""
+    piece = bytes([version & 0xFF, GENERATION & 0xFF]) * (PIECE // 2)
+    for at in range(0, len(memory), PIECE):
+        memory[at:at + PIECE] = piece[:len(memory) - at]
+
+
+def is_whole(memory, got):
+    piece = bytes([got.version & 0xFF, got.generation & 0xFF]) * (PIECE // 2)
+    return all(memory[at:at + PIECE] == piece[:len(memory) - at] for at in range(0, len(memory), PIECE))
+
+
+def publish_large(folder, size, versions, pause="0"):
+    """`versions` versions of so many MiB, the process of each generation named in a file; then it waits to be ended."""
+    size = int(size) * MIB
+    with tensors.publisher("large", patience=0.5) as large:
+        slowest = 0
+        for number in range(int(versions)):
+            begun = time.monotonic()
+            with large.version(number) as version:
+                slowest = max(slowest, time.monotonic() - begun)
+                fill(version.empty("w", (size,), "uint8"), number)
+            with open(os.path.join(folder, f"published.{GENERATION}.tmp"), "w", encoding="utf-8") as file:
+                file.write(f"{os.getpid()} {slowest}")
+            os.rename(file.name, file.name[:-4])
+            time.sleep(float(pause))
+        wait_for_file(os.path.join(folder, "end"))
+
+
+def owner_of(folder, generation):
+    with open(wait_for_file(os.path.join(folder, f"published.{generation}")), encoding="utf-8") as file:
+        return int(file.read().split()[0])
+
+
+def struck(memory, pull, strike, delay, **how):
+    """A pull that is struck in the middle: what came of it, and that nothing is written after it."""
+    threading.Timer(delay, strike).start()
+    try:
+        got = pull(**how)
+        outcome = "whole" if is_whole(memory, got) else "torn"
+    except tensors.TensorError as error:
+        outcome = type(error).__name__
+    before = zlib.adler32(memory)
+    time.sleep(0.3)
+    if zlib.adler32(memory) != before:
+        outcome += ", and written after"
+    return outcome
+
+
+def survive(folder, size, signal_name, *delays):
+    """The owner of a large pull is killed or stopped in the middle of it, so many seconds after its begin."""
+    memory = bytearray(int(size) * MIB)
+    pull = tensors.source("owner", "large").into({"w": memory})
+    for generation, delay in enumerate(map(float, delays), 1):
+        owner = owner_of(folder, generation)
+        got = pull(timeout=20, wait=True)
+        say("first", got.generation == generation and is_whole(memory, got))
+        number = getattr(signal, signal_name)
+        outcome = struck(memory, pull, lambda: os.kill(owner, number), delay, timeout=1)
+        say("struck", outcome)
+        if number == signal.SIGSTOP:
+            os.kill(owner, signal.SIGCONT)
+            say("after", is_whole(memory, pull(timeout=20)))
+            os.kill(owner, signal.SIGKILL)
+    got = pull(timeout=20, wait=True)
+    say("last", got.generation, is_whole(memory, got), "reader", GENERATION)
+    open(os.path.join(folder, "end"), "w", encoding="utf-8").close()
+
+
+def freeze(folder, size):
+    """Stands still in the middle of a pull, again and again; whoever publishes must not."""
+    memory = bytearray(int(size) * MIB)
+    pull = tensors.source("owner", "large").into({"w": memory})
+    owner_of(folder, 1)
+    for _ in range(2):
+        own = os.getpid()
+        # Another process wakes this one: none of its own threads runs meanwhile.
+        if os.fork() == 0:
+            time.sleep(0.01)
+            os.kill(own, signal.SIGSTOP)
+            time.sleep(0.7)
+            os.kill(own, signal.SIGCONT)
+            os._exit(0)
+        got = pull(timeout=20)
+        say("pulled", is_whole(memory, got))
+        os.wait()
+    with open(os.path.join(folder, "published.1"), encoding="utf-8") as file:
+        say("slowest", float(file.read().split()[1]))
+    open(os.path.join(folder, "end"), "w", encoding="utf-8").close()
+
+
+# ---- What is wrong, and what is said of it.
+
+
+def wrong(run):
+    try:
+        run()
+    except tensors.TensorError as error:
+        return f"{type(error).__name__}: {error}"
+    return "nothing"
+
+
+def read_wrong(folder):
+    cells = array("i", bytes(4 * 64))
+    square = memoryview(cells).cast("B").cast("i", (8, 8))
+    source = tensors.source("owner", "square")
+
+    def into(parts, timeout=20):
+        return lambda: source.into(parts)(timeout=timeout)
+
+    source.into({"w": square})(timeout=20)
+    say("describe", source.describe(timeout=20))
+    rank_0 = tensors.source("owner", "square").into({"w": square})(timeout=20)
+    say("lanes", rank_0.lanes)
+    for name, run in {
+        "mesh": lambda: tensors.source("ownr", "square").into({"w": square}),
+        "publication": lambda: tensors.source("owner", "sqare").into({"w": square})(timeout=0.2),
+        "tensor": into({"v": square}),
+        "dtype": into({"w": memoryview(cells).cast("B").cast("f", (8, 8))}),
+        "shape": into({"w": (square, (9, 8), (0, 0))}),
+        "outside": into({"w": (square, (8, 8), (1, 0))}),
+        "uncovered": lambda: tensors.source("owner", "hole").into({"w": square})(timeout=20),
+        "dimensions": into({"w": memoryview(bytearray(512)).cast("B", (1, 1, 1, 1, 1, 1, 1, 1, 512))}),
+        "mixed": into({"w": (square, (8,), (0, 0))}),
+        "read-only": into({"w": bytes(256)}),
+        "format": into({"w": memoryview(bytearray(8)).cast("P")}),
+        "older": lambda: source.into({"w": square})(newer_than=rank_0, timeout=0.2),
+    }.items():
+        say(name, "=", wrong(run))
+    cancelled = source.into({"w": square})
+    threading.Timer(0.05, cancelled.cancel).start()
+    say("cancel", "=", wrong(lambda: cancelled(newer_than=rank_0)))
+    child = os.fork()
+    if child == 0:
+        say("fork", "=", wrong(lambda: cancelled(timeout=1)))
+        say("child", tensors.source("owner", "square").into({"w": square})(timeout=20).version)
+        os._exit(0)
+    os.waitpid(child, 0)
+    open(os.path.join(folder, "end"), "w", encoding="utf-8").close()
+
+
+def publish_wrong(folder):
+    cells = array("i", range(64))
+    square = memoryview(cells).cast("B").cast("i", (8, 8))
+    wide = memoryview(cells).cast("B").cast("i", (4, 16))
+    names = {}
+    with tensors.publisher("square", linger=0) as publication:
+        def write(number, *parts):
+            def run():
+                with publication.version(number) as version:
+                    for name, array_, keys in parts:
+                        version.put(name, array_, **keys)
+            return run
+        write(7, ("w", square, {}))()
+        with tensors.publisher("hole", linger=0) as hole:
+            with hole.version(0) as version:
+                version.put("w", wide, of=(8, 8), at=(0, 0)) if False else version.put(
+                    "w", memoryview(bytes(4 * 56)).cast("i", (7, 8)), of=(8, 8))
+            names["back"] = wrong(write(6, ("w", square, {})))
+            names["other shape"] = wrong(write(8, ("w", wide, {})))
+            names["missing"] = wrong(write(8))
+            names["twice"] = wrong(write(8, ("w", square, {}), ("w", square, {})))
+            names["extra"] = wrong(write(8, ("w", square, {}), ("b", square, {})))
+            names["cast"] = wrong(write(8, ("w", square, {"dtype": "float64"})))
+            names["made up"] = wrong(write(8, ("w", square, {"dtype": "float31"})))
+            names["name"] = wrong(lambda: tensors.publisher("n" * 129))
+            names["again"] = wrong(lambda: tensors.publisher("square").version(1).__enter__())
+            names["publishers"] = wrong(lambda: tensors.publisher("p", publishers=[0, 5]))
+            names["first"] = wrong(lambda: tensors.publisher("p", publishers=[1]))
+            huge = tensors.publisher("huge", linger=0)
+            names["room"] = wrong(lambda: huge.version(0).__enter__().empty("w", (1 << 52,), "uint8"))
+            for name, words in names.items():
+                say(name, "=", words)
+            wait_for_file(os.path.join(folder, "end"))
+
+
+def say_error():
+    say(wrong(lambda: tensors.source("t", "x").into({})))
+
+
+def round_floats(folder):
+    """float32 as bfloat16, and other kinds of memory."""
+    floats = array("f", [1.0, -2.5, 3.14159274, 65504.0, 1e-40, float("inf"), 1.00390625, 1.01171875])
+    with tensors.publisher("floats", linger=0) as publication:
+        with publication.version(1) as version:
+            version.put("b", floats, dtype="bfloat16")
+            memory = version.empty("e", (2, 3), "float64")
+            memory[1, 2] = 0.5
+            version.put("s", array("i", [11]), of=(1,))
+            version.put("n", array("q"))
+        halves, doubles = array("H", bytes(16)), array("d", bytes(48))
+        got = {}
+        for name, into in {"e": memoryview(doubles).cast("B").cast("d", (2, 3)), "n": array("q")}.items():
+            got[name] = tensors.source("t", "floats").into({name: into})(timeout=20).bytes
+        say(got, doubles[5])
+        say(wrong(lambda: tensors.source("t", "floats").into({"b": halves})(timeout=20)))
+
+
+{"publish_large": publish_large, "survive": survive, "freeze": freeze, "read_wrong": read_wrong,
+ "publish_wrong": publish_wrong, "say_error": say_error, "round_floats": round_floats}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,148 @@
+"""Tensors between the ranks of real jobs: the example, who is killed or stands still, and each way to be wrong."""
+
+import json
+import os
+import shlex
+import sys
+
+import harness
+import tensor_jobs
+
+RANKS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tensor_ranks.py")
+
+
+class Tensors(tensor_jobs.TensorTest):
+    def test_the_example_over_shm(self):
+        self.pulls_the_example("shm")
+
+    def test_the_example_over_tcp(self):
+        self.pulls_the_example("tcp", "--set", "tensors.transports=[tcp]")
+
+    def tensor_job(self, tensors=None, **meshes):
+        """A job with one rank of each mesh, which runs these words of tensor_ranks.py."""
+        made = {}
+        for name, words in meshes.items():
+            restart = {"max": 8, "backoff": "10ms"}
+            made[name] = {"dims": {"one": 1}, "program": [sys.executable, RANKS, *words],
+                          "supervision": {"restart": restart}}
+        spec = {"version": 1, "job": "tensors", "launch": {"local": {"hosts": len(made)}},
+                "tensors": tensors or {}, "meshes": made}
+        return self.spec(json.dumps(spec, indent=1), "tensors.yaml")
+
+    def run_pair(self, owner, reader, *arguments, timeout=60):
+        folder = self.path("shared")
+        os.mkdir(folder)
+        place = [folder]
+        done = self.monarch("run", "--no-prefix", self.tensor_job(owner=[owner[0], *place, *owner[1:]],
+                                                                  reader=[reader[0], *place, *reader[1:]]),
+                            *arguments, timeout=timeout)
+        self.assert_nothing_left()
+        return done
+
+    def strike(self, signal_name, way, delays=("0.04",)):
+        done = self.run_pair(["publish_large", "1024", "1"], ["survive", "1024", signal_name, *delays],
+                             "--set", f"tensors.transports=[{way}]")
+        self.assert_result(done, 0, "succeeded")
+        lines = done.out.splitlines()
+        self.assertEqual([line for line in lines if line.startswith("first")], ["first True"] * len(delays), done)
+        for line in lines:
+            if line.startswith("struck"):
+                self.assertIn(line, ["struck whole", "struck PeerGone", "struck Timeout"], done)
+        self.assertEqual(sum(line.startswith("struck") for line in lines), len(delays), done)
+        self.assertEqual(lines[-1], f"last {len(delays) + 1} True reader 1", done)
+        return lines
+
+    def test_an_owner_that_is_killed_in_a_pull_over_shm(self):
+        self.assertNotIn("struck Timeout", self.strike("SIGKILL", "shm"))
+
+    def test_an_owner_that_is_killed_in_a_pull_over_tcp(self):
+        self.assertNotIn("struck Timeout", self.strike("SIGKILL", "tcp"))
+
+    def test_an_owner_that_stands_still_in_a_pull_over_shm(self):
+        self.assertEqual(self.strike("SIGSTOP", "shm").count("after True"), 1)
+
+    def test_an_owner_that_stands_still_in_a_pull_over_tcp(self):
+        self.assertEqual(self.strike("SIGSTOP", "tcp").count("after True"), 1)
+
+    def freezes(self, way):
+        done = self.run_pair(["publish_large", "64", "16", "0.1"], ["freeze", "64"],
+                             "--set", f"tensors.transports=[{way}]")
+        self.assert_result(done, 0, "succeeded")
+        lines = done.out.splitlines()
+        self.assertEqual(lines[:2], ["pulled True"] * 2, done)
+        self.assertLess(float(lines[2].split()[1]), 1.5, "its patience is 0.5 s")
+
+    def test_a_reader_that_stands_still_over_shm(self):
+        self.freezes("shm")
+
+    def test_a_reader_that_stands_still_over_tcp(self):
+        self.freezes("tcp")
+
+    def test_what_is_wrong(self):
+        done = self.run_pair(["publish_wrong"], ["read_wrong"])
+        self.assert_result(done, 0, "succeeded")
+        said = dict(line.split(" = ", 1) for line in done.out.splitlines() if " = " in line)
+        self.maxDiff = None
+        self.assertEqual(said, WRONG, done)
+        self.assertIn("describe {'w': ('int32', (8, 8))}", done.out)
+        self.assertIn("child 7", done.out)
+
+    def test_other_kinds_of_memory(self):
+        folder = self.path("shared")
+        done = self.monarch("run", "--no-prefix", self.tensor_job(t=["round_floats", folder]))
+        self.assert_result(done, 0, "succeeded")
+        self.assertEqual(done.out.splitlines(), [
+            "{'e': 48, 'n': 0} 0.5",
+            "Invalid: tensor b of floats of t is bfloat16 8, and is wanted as uint16 8"], done)
+
+    def test_a_job_without_tensors(self):
+        spec = self.spec("version: 1\njob: none\nmeshes:\n  t:\n    dims: {one: 1}\n    program: "
+                         + json.dumps([sys.executable, RANKS, "say_error"])
+                         + "\n    env: {PYTHONPATH: " + json.dumps(os.path.join(harness.ROOT, "scripts")) + "}\n")
+        done = self.monarch("run", "--no-prefix", spec)
+        self.assert_result(done, 0, "succeeded")
+        self.assertRegex(done.out, r"^Unsupported: the library of tensors cannot be loaded: .*; "
+                                   r"the spec of a job needs `tensors: {}`\n$")
+
+    def test_a_library_of_ones_own(self):
+        """What a container has in place of ours, or an old one, is said, and not loaded into."""
+        program = shlex.join([sys.executable, RANKS, "say_error"])
+        spec = self.spec("version: 1\njob: own\ntensors: {}\nmeshes:\n  t:\n    dims: {one: 1}\n    program: "
+                         + json.dumps(["/bin/sh", "-c", f"MONARCH_POST= {program}; MONARCH_TENSORS=tcp {program}"]) + "\n")
+        done = self.monarch("run", "--no-prefix", spec)
+        self.assert_result(done, 0, "succeeded")
+        self.assertRegex(done.out, r"^Invalid: MONARCH_POST is not set: `monarch run` starts this program\nnothing\n$")
+
+
+WRONG = dict(line.split(" = ", 1) for line in """\
+back = Invalid: square: version 6 after version 7: they rise within a generation
+other shape = Invalid: tensor w: [0:4, 0:16] is not in the first version of square, and all have the same parts
+missing = Invalid: version 8 of square lacks [0:8, 0:8] of w, which the first version has
+mesh = Invalid: this job has no mesh ownr; did you mean owner?
+twice = Invalid: tensor w: [0:8, 0:8] is put twice
+extra = Invalid: tensor b: [0:8, 0:8] is not in the first version of square, and all have the same parts
+cast = Invalid: tensor w: int32 is not made into float64; float32 is made into bfloat16
+made up = Invalid: dtype 'float31' is not known: bfloat16, bool, complex128, complex64, float16, float32, float64, int16, int32, int64, int8, uint16, uint32, uint64, uint8
+name = Invalid: a publication's name has 1 to 128 bytes
+again = Invalid: this rank publishes square already
+publishers = Invalid: publisher 5 of p: a gang of owner has 1 ranks
+first = Invalid: the publishers of p lack 0: the first rank of a gang knows what is whole
+room = NoRoom: no memory of 4096TiB for a part
+publication = Timeout: owner does not publish sqare within 200ms; did you mean square?
+tensor = Invalid: square of owner has no tensor v; it has w
+dtype = Invalid: tensor w of square of owner is int32 8 x 8, and is wanted as float32 8 x 8
+shape = Invalid: tensor w of square of owner is int32 8 x 8, and is wanted as int32 9 x 8
+outside = Invalid: tensor w: [1:9, 0:8] is outside of 8 x 8
+uncovered = NotCovered: tensor w: nobody has [7:8, 0:8]
+dimensions = Invalid: tensor w has 9 dimensions, and at most 8 are known
+mixed = Invalid: tensor w: `of` has 1 dimensions, and the array has 2
+read-only = Invalid: a buffer that may not be written
+format = Invalid: a buffer of format 'P' is not known
+older = Timeout: square of owner: nothing whole within 200ms; there is no newer version
+cancel = Cancelled: the pull of square of owner was cancelled
+fork = Invalid: this session was opened before fork(): a child opens its own
+""".splitlines())
+
+
+if __name__ == "__main__":
+    harness.main()
