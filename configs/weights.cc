@@ -54,7 +54,7 @@ void train(monarch::TensorSession& session, std::uint64_t rank, std::uint64_t si
       version.put("w", monarch::view(cells.data(), {rows.count, kColumns}),
                   {.of = {kRows, kColumns}, .at = {rows.first, 0}});
     });
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   weights.end();
 }

@@ -77,7 +77,7 @@ def main():
     parser.add_argument("--rows", type=int, default=96)
     parser.add_argument("--columns", type=int, default=80)
     parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--pause", type=float, default=0.02)
+    parser.add_argument("--pause", type=float, default=0.05)
     parser.add_argument("--with", dest="kind", choices=sorted(KINDS), default="array")
     options = parser.parse_args()
     rank = int(os.environ["MONARCH_RANK"])

@@ -15,7 +15,7 @@ COMPILERS = ["c++", "clang++-14"]
 OURS = re.compile(r"((typeinfo|typeinfo name|vtable|guard variable) for )?(monarch|Greeter|drive)")
 
 
-class Sdk(actors.ActorTest):
+class Sdk(tensor_jobs.PullsTheExample, actors.ActorTest):
     @classmethod
     def setUpClass(cls):
         cls.root = tempfile.mkdtemp(prefix="ms-", dir="/tmp")
@@ -63,7 +63,7 @@ class Sdk(actors.ActorTest):
                         spec = file.read().replace("python3, weights.py", built)
                     ran = self.monarch("run", "--no-prefix", self.spec(spec), "--set", f"tensors.transports=[{way}]")
                     self.assertEqual(ran.status, 0, ran)
-                    self.assertEqual(sorted(ran.out.splitlines()), [f"{line} ({way}=6)" for line in tensor_jobs.PULLED], ran)
+                    self.assert_pulled(ran, [(str(rank), "19", f"{way}=6") for rank in range(4)])
 
 
 if __name__ == "__main__":

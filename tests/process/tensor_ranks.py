@@ -204,6 +204,42 @@ def publish_wrong(folder):
             wait_for_file(os.path.join(folder, "end"))
 
 
+def publish_steadily(size):
+    """Until it is stopped."""
+    size = int(size) * MIB
+    with tensors.publisher("steady", linger=0) as steady:
+        number = 0
+        while True:
+            with steady.version(number) as version:
+                fill(version.empty("w", (size,), "uint8"), number)
+            number += 1
+            time.sleep(0.05)
+
+
+def pull_through_a_loss(size):
+    """Pulls again and again, until an owner is lost; then on, from the next generation."""
+    memory = bytearray(int(size) * MIB)
+    pull = tensors.source("owner", "steady").into({"w": memory})
+    got = pull(timeout=30)
+    say("begun", is_whole(memory, got), got.lanes)
+    count = 0
+    begun = time.monotonic()
+    try:
+        while time.monotonic() - begun < 30:
+            begun = time.monotonic()
+            got = pull(newer_than=got, timeout=30)
+            if not is_whole(memory, got):
+                return say("torn")
+            count += 1
+    except tensors.TensorError as error:
+        before = zlib.adler32(memory)
+        time.sleep(1)
+        say("lost", type(error).__name__, "within", round(time.monotonic() - begun, 1) - 1, "quiet",
+            zlib.adler32(memory) == before)
+    got = pull(timeout=60, wait=True)
+    say("on", got.generation, is_whole(memory, got), "pulls", count > 0, "reader", GENERATION)
+
+
 def say_error():
     say(wrong(lambda: tensors.source("t", "x").into({})))
 
@@ -227,4 +263,4 @@ def round_floats(folder):
 
 
 {"publish_large": publish_large, "survive": survive, "freeze": freeze, "read_wrong": read_wrong,
- "publish_wrong": publish_wrong, "say_error": say_error, "round_floats": round_floats}[sys.argv[1]](*sys.argv[2:])
+ "publish_wrong": publish_wrong, "say_error": say_error, "publish_steadily": publish_steadily, "pull_through_a_loss": pull_through_a_loss, "round_floats": round_floats}[sys.argv[1]](*sys.argv[2:])

@@ -12,10 +12,14 @@ namespace monarch::tensor {
 
 Result<std::unique_ptr<LinkDial>> LinkDial::start(const Card& card, LinkWay way, HelloAsk ask) {
   ask.nonce.data = random_bytes(kNonceBytes);
-  MONARCH_ASSIGN(UniqueFd socket,
-                 way == LinkWay::kOnMachine ? connect_on_machine(card.path) : connect_to_host(card.address, card.port));
+  auto socket = way == LinkWay::kOnMachine ? connect_on_machine(card.path) : connect_to_host(card.address, card.port);
+  if (!socket.ok()) return Error{socket.error().code, text(ask.owner.name(), ": ", socket.error().message)};
   std::string secret(reinterpret_cast<const char*>(card.secret.data()), card.secret.size());
-  return std::unique_ptr<LinkDial>(new LinkDial(std::move(socket), std::move(ask), std::move(secret)));
+  return std::unique_ptr<LinkDial>(new LinkDial(std::move(*socket), std::move(ask), std::move(secret)));
+}
+
+Error LinkDial::of_owner(const Error& error) const {
+  return {error.code, text(ask_.owner.name(), ": ", error.message)};
 }
 
 short LinkDial::events() const {
@@ -25,7 +29,9 @@ short LinkDial::events() const {
 
 Result<std::unique_ptr<StreamLink>> LinkDial::go_on() {
   if (!stream_) {
-    MONARCH_TRY(connected(socket_));
+    const auto is_connected = connected(socket_);
+    if (!is_connected.ok()) return of_owner(is_connected.error());
+    if (!*is_connected) return std::unique_ptr<StreamLink>();
     MONARCH_ASSIGN(stream_, StreamLink::make(std::move(socket_)));
     MONARCH_TRY(stream_->send({.kind = FrameKind::kHello}, codec::encode(ask_)));
   }

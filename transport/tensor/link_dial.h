@@ -37,6 +37,8 @@ class LinkDial {
   LinkDial(UniqueFd socket, HelloAsk ask, std::string secret)
       : socket_(std::move(socket)), ask_(std::move(ask)), secret_(std::move(secret)) {}
 
+  Error of_owner(const Error& error) const;
+
   UniqueFd socket_;  // while it connects
   const HelloAsk ask_;
   const std::string secret_;

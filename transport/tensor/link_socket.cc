@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -135,13 +136,16 @@ Result<UniqueFd> connect_to_host(const std::string& address, std::uint16_t port)
   return begin_connect(std::move(socket), to.get(), to.size, text(address, " port ", port));
 }
 
-Status connected(const UniqueFd& socket) {
+// WARNING: while a connection is on its way there is no error, and no peer either.
+Result<bool> connected(const UniqueFd& socket) {
+  pollfd waiting{socket.get(), POLLOUT, 0};
+  if (::poll(&waiting, 1, 0) <= 0) return false;
   int error = 0;
   socklen_t size = sizeof error;
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
-  if (error != 0) return connect_error("an owner of tensors", error);
-  if (connected_to_itself(socket.get())) return connect_error("an owner of tensors", ECONNREFUSED);
-  return {};
+  if (error != 0) return connect_error("its port", error);
+  if (connected_to_itself(socket.get())) return connect_error("its port", ECONNREFUSED);
+  return true;
 }
 
 }  // namespace monarch::tensor

@@ -29,7 +29,7 @@ Result<UniqueFd> accept_link(const LinkListener& listener);
 // The connection may still be on its way: its socket is writable once that is known. kGone: nobody listens there.
 Result<UniqueFd> connect_on_machine(const std::string& path);
 Result<UniqueFd> connect_to_host(const std::string& address, std::uint16_t port);
-// What has become of it.
-Status connected(const UniqueFd& socket);
+// What has become of it; false: nothing yet.
+Result<bool> connected(const UniqueFd& socket);
 
 }  // namespace monarch::tensor

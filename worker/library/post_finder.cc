@@ -14,7 +14,8 @@ void PostFinder::ask(const std::map<std::uint32_t, std::uint64_t>& over) {
   for (std::uint32_t gang = 0; gang < mesh_.gangs; ++gang) {
     const auto known = over.find(gang);
     const std::uint32_t rank = gang * mesh_.gang;
-    const auto answered = [words = words_, gangs = mesh_.gangs, gang, rank, missing](Result<CardAsks::Answer> answer) {
+    const auto answered = [words = words_, mesh = mesh_.name, gangs = mesh_.gangs, gang, rank,
+                           missing](Result<CardAsks::Answer> answer) {
       std::string why;
       if (answer.ok()) {
         auto card = tensor::parse_card(answer->text);
@@ -26,7 +27,8 @@ void PostFinder::ask(const std::map<std::uint32_t, std::uint64_t>& over) {
       } else {
         why = answer.error().message;
       }
-      if (missing->fetch_sub(1) == 1) (void)words->put(tensor::finder_word::Lost{std::move(why)});
+      if (missing->fetch_sub(1) != 1) return;
+      (void)words->put(tensor::finder_word::Lost{text("no publisher at ", mesh, '/', rank, ": ", why)});
     };
     questions_.push_back(asks_.ask(mesh_.name, rank, known == over.end() ? 0 : known->second, answered));
   }

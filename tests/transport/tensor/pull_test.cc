@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -223,6 +225,61 @@ TEST_P(PullLaneTest, TakesTheLastVersionOfOneWhoEnds) {
   EXPECT_EQ(seen->version.number, 2U);
   EXPECT_TRUE(reader.is_whole(2));
   for (std::thread& end : ends) end.join();
+}
+
+// Whoever has once opened it gets the last version, whatever else happens at the end.
+TEST_P(PullLaneTest, GivesTheLastVersionToAllItsReaders) {
+  const Matrix matrix{12, 12};
+  for (std::uint64_t round = 1; round <= 40; ++round) {
+    TensorGang gang(4, round);
+    ColumnReader left(matrix, 0, 6, ways());
+    ColumnReader right(matrix, 6, 12, ways());
+    std::vector<std::thread> threads;
+    for (ColumnReader* const reader : {&left, &right}) {
+      reader->finds(gang);
+      threads.emplace_back([reader] {
+        ColumnReader& columns = *reader;
+        std::optional<PulledVersion> seen;
+        while (!seen || seen->version.number < 3) {
+          const PullOutcome outcome = columns.run(seen);
+          const auto* const got = std::get_if<Pulled>(&outcome);
+          if (got == nullptr && !seen) break;  // it has begun after the end
+          ASSERT_NE(got, nullptr) << std::get<PullFailure>(outcome).text << " after " << seen->version.number;
+          ASSERT_TRUE(columns.is_whole(got->version.version.number));
+          seen = got->version;
+        }
+      });
+    }
+    for (std::uint32_t rank = 0; rank < 4; ++rank) {
+      threads.emplace_back([&, rank] {
+        for (std::uint64_t version = 0; version < 4; ++version) EXPECT_TRUE(gang.publish(rank, matrix, version).ok());
+        EXPECT_TRUE(gang.publisher(rank).close().ok());
+        gang.kill(rank);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
+// Who comes before its publisher has begun waits for it.
+TEST_P(PullLaneTest, ComesBeforeItsPublisher) {
+  const Matrix matrix{12, 12};
+  for (int round = 0; round < 20; ++round) {
+    auto owner = OwnerThread::start({.rank = {"trainer", 0, 1}, .address = "127.0.0.1"}).value();
+    std::vector<std::unique_ptr<ColumnReader>> readers;
+    std::vector<std::thread> threads;
+    for (int reader = 0; reader < 3; ++reader) {
+      readers.push_back(std::make_unique<ColumnReader>(matrix, 0, 12, ways()));
+      readers.back()->finds({.gang = 0, .rank = 0, .generation = 1, .card = owner->card()});
+      threads.emplace_back([&, one = readers.back().get()] { (void)pulled(one->run({}, Duration::seconds(5))); });
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(200 * round));
+    auto publisher = Publisher::open(*owner, {.name = "weights", .publishers = {0}}).value();
+    EXPECT_TRUE(publisher->begin(1).ok());
+    EXPECT_TRUE(publisher->lend(matrix.kind(), whole({12, 12})).ok());
+    EXPECT_TRUE(publisher->commit().ok());
+    for (std::thread& thread : threads) thread.join();
+  }
 }
 
 TEST_P(PullLaneTest, SaysThatNothingMoreComes) {

@@ -129,8 +129,9 @@ class ColumnReader {
   }
 
   // Whoever asks from now on finds that one.
+  void finds(const finder_word::Found& found) { gang_ = found; }
   void finds(const TensorGang& gang) {
-    gang_ = finder_word::Found{.gang = 0, .rank = 0, .generation = gang.generation(), .card = gang.card()};
+    finds({.gang = 0, .rank = 0, .generation = gang.generation(), .card = gang.card()});
   }
   void finds_nobody() { gang_.reset(); }
   void tell(FinderWord word) { EXPECT_TRUE(words_->put(std::move(word))); }

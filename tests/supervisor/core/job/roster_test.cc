@@ -58,7 +58,8 @@ TEST(Roster, NamesHostsMeshesAndRanksInRuns) {
   const Roster roster = job.roster();
   EXPECT_EQ(roster.term, Term(1));
   EXPECT_EQ(roster.number, 0U);
-  EXPECT_EQ(roster.meshes, (std::vector<RosterMesh>{{.name = "trainer", .dims = {{"host", 2}, {"gpu", 2}}}}));
+  EXPECT_EQ(roster.meshes,
+            (std::vector<RosterMesh>{{.name = "trainer", .dims = {{"host", 2}, {"gpu", 2}}, .gang = 2}}));
   ASSERT_EQ(roster.hosts.size(), 2U);
   EXPECT_EQ(roster.hosts[1].peer,
             (PeerAddress{.host = HostId(1), .name = "v2", .address = "127.0.1.2", .port = 8001, .public_key = "key"}));
