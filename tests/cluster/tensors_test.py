@@ -51,7 +51,7 @@ class Tensors(tensor_jobs.PullsTheExample, cluster.ClusterTest):
         w["h1"].power_off()
         run.wait(60)
         self.assertEqual(run.status, 0, run)
-        self.assertRegex(run.out, r"lost PeerGone within \d\.\d+ quiet True\non 2 True pulls True reader 1\n")
+        self.assertRegex(run.out, r"lost PeerGone within \d\.\d+ quiet True\non 2 True reader 1\n")
 
 
 if __name__ == "__main__":

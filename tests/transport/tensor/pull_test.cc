@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
@@ -273,7 +272,10 @@ TEST_P(PullLaneTest, ComesBeforeItsPublisher) {
       readers.back()->finds({.gang = 0, .rank = 0, .generation = 1, .card = owner->card()});
       threads.emplace_back([&, one = readers.back().get()] { (void)pulled(one->run({}, Duration::seconds(5))); });
     }
-    std::this_thread::sleep_for(std::chrono::microseconds(200 * round));
+    // Some rounds begin before all readers have looked for it, others after.
+    for (const auto& reader : readers) {
+      while (round % 2 == 1 && !reader->has_asked) std::this_thread::yield();
+    }
     auto publisher = Publisher::open(*owner, {.name = "weights", .publishers = {0}}).value();
     EXPECT_TRUE(publisher->begin(1).ok());
     EXPECT_TRUE(publisher->lend(matrix.kind(), whole({12, 12})).ok());

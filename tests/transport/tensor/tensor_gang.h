@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -118,6 +119,7 @@ class ColumnReader {
     words_ = words;
     auto finder = std::make_unique<ToldFinder>([this] {
       if (gang_) tell(*gang_);
+      has_asked = true;
     });
     ways.machine = read_boot_id();
     PullPart part{.tensor = matrix.kind(tensor),
@@ -151,6 +153,7 @@ class ColumnReader {
 
  public:
   std::vector<std::int32_t> memory;
+  std::atomic<bool> has_asked{false};
   std::unique_ptr<Pull> pull;
 };
 
