@@ -7,6 +7,7 @@ usage: scripts/bench launch [--runs N]     start-up against mpirun and ssh, size
        scripts/bench recovery --hosts [--runs N]   the same of hosts over sshd, beside a restart of everything
        scripts/bench recovery --weather MINUTES    what a bad network and busy hosts cost a job that nothing ails
        scripts/bench actors [--runs N]     calls between ranks against bare ZeroMQ
+       scripts/bench tensors [--runs N]    pulls against a copy in memory and iperf3
        scripts/bench slurm [--runs N]      start-up against srun, the loss of a node against a requeue of the job, on a real Slurm; as root
        scripts/bench build                 a clean build, in seconds of processors, and its dearest units
 """
@@ -31,6 +32,7 @@ import peers
 import recovery_benchmarks
 import slurm_benchmarks
 import ssh_benchmarks
+import tensor_benchmarks
 from measuring import pairs, quietly, row, seconds
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -207,6 +209,12 @@ def bench_actors(arguments):
         actor_benchmarks.bench_actors(world, arguments.runs)
 
 
+def bench_tensors(arguments):
+    print(f"{'what':<50}{'monarch':>14}{'against':>29}{'ratio':>8}  goal")
+    with World() as world:
+        tensor_benchmarks.bench_tensors(world, arguments.runs)
+
+
 def bench_slurm(arguments):
     slurm_benchmarks.bench_slurm(arguments.runs, arguments.seed)
 
@@ -232,6 +240,9 @@ def main():
     actors = benches.add_parser("actors", help="calls between ranks")
     actors.add_argument("--runs", type=int, default=7, help="turns of ours and of the others")
     actors.set_defaults(call=bench_actors)
+    pulls = benches.add_parser("tensors", help="pulls between ranks")
+    pulls.add_argument("--runs", type=int, default=7, help="turns of ours and of the others")
+    pulls.set_defaults(call=bench_tensors)
     nodes = benches.add_parser("slurm", help="start and the loss of a node, on nodes of Slurm")
     nodes.add_argument("--runs", type=int, default=15, help="pairs of starts; a fifth of it where a node is lost")
     nodes.add_argument("--seed", type=int, default=1, help="of when the power goes")

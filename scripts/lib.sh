@@ -21,7 +21,7 @@ packages_cluster=(openssh-server openssh-client iproute2 util-linux procps nftab
   slurm-client munge)
 packages_cli=(tmux zsh fish)
 packages_package=(debootstrap util-linux iproute2)
-packages_bench=(python3-venv strace)
+packages_bench=(iperf3 python3-venv strace)
 packages_torchft=(procps python3-venv)
 
 say() { printf 'monarch: %s\n' "$*" >&2; }

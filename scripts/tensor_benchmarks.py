@@ -1,0 +1,89 @@
+"""Pulls of tensors, against a copy in memory and against iperf3, in one run, turn by turn; bytes are compared in each."""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+
+from measuring import row
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.environ.get("MONARCH_BUILD_DIR") or os.path.join(ROOT, "build")
+MONARCH = os.path.join(BUILD, "cli/monarch")
+RANKS = os.path.join(ROOT, "tests/bench/tensor_ranks.py")
+PORT = 45_201
+
+
+def told(world, way, owners, publishes, reads):
+    """What the reader of a job says."""
+    path = os.path.join(world.folder, "tensors.yaml")
+
+    def mesh(ranks, words, **keys):
+        return {"dims": {"gpu": ranks}, "program": ["python3", RANKS, *map(str, words)], "stop": {"grace": "1s"}, **keys}
+
+    restart = {"restart": {"max": "unlimited", "backoff": "10ms", "backoff_max": "10ms"}}
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"version": 1, "job": "bench", "launch": {"local": {"hosts": 2}}, "tensors": {"transports": [way]},
+                   "meshes": {"owner": mesh(owners, publishes, sidecar=True, supervision=restart),
+                              "reader": mesh(1, reads, supervision={"restart": {"max": 0}})}}, file)
+    done = subprocess.run([MONARCH, "run", "--quiet", "--no-prefix", path], env=world.environment, check=False,
+                          capture_output=True, text=True, timeout=300)
+    if done.returncode != 0:
+        sys.exit(f"bench: the reader ended with {done.returncode}\n{done.stdout}{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def pulls(world, way, owners, shape, runs):
+    return told(world, way, owners, ["publish", shape], ["pull", shape, runs])
+
+
+def iperf(streams):
+    """Bytes a second over the loopback interface, by so many streams."""
+    server = subprocess.Popen(["iperf3", "-s", "-1", "-p", str(PORT)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    for line in server.stdout:
+        if "listening" in line:
+            break
+    done = subprocess.run(["iperf3", "-c", "127.0.0.1", "-p", str(PORT), "-P", str(streams), "-t", "1", "-J"], check=True,
+                          capture_output=True, text=True)
+    server.wait()
+    return json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"] / 8
+
+
+def spread(values):
+    return f"({min(values):.2f} to {max(values):.2f})"
+
+
+def rate(size, seconds):
+    return f"{size / seconds / (1 << 30):.1f} GiB/s"
+
+
+def bench_tensors(world, runs):
+    for owners, shape, what in ((1, "rows", "64 MiB of 1 owner"), (8, "rows", "64 MiB of 8 owners"),
+                                (1, "columns", "64 MiB in rows of 1 KiB")):
+        got = pulls(world, "shm", owners, shape, runs)
+        ratios = [copy / pull for pull, copy in zip(got["pulls"], got["copies"])]
+        row(f"pull over shm, {what}", rate(got["bytes"], statistics.median(got["pulls"])),
+            f"memcpy {rate(got['bytes'], statistics.median(got['copies']))}", f"{statistics.median(ratios):.2f}",
+            f">= 1.0 {spread(ratios)}; pages warm")
+    small = pulls(world, "shm", 1, "small", runs * 100)
+    row("pull of 4 KiB over shm, from Python, p50", f"{statistics.median(small['pulls']) * 1e6:.0f} us", "", "", "")
+    small = pulls(world, "tcp", 1, "small", runs * 100)
+    row("the same over tcp", f"{statistics.median(small['pulls']) * 1e6:.0f} us", "", "", "")
+    if shutil.which("iperf3") is None:
+        print("iperf3 is not installed: tcp is compared with nothing")
+    for owners, shape, what in ((1, "rows", "64 MiB of 1 owner"), (1, "columns", "64 MiB in rows of 1 KiB")):
+        turns = []
+        for _ in range(runs):
+            ours = pulls(world, "tcp", owners, shape, 3)
+            turns.append((ours["bytes"] / statistics.median(ours["pulls"]), iperf(4) if shutil.which("iperf3") else 0))
+        mine, other = (statistics.median(turn[i] for turn in turns) for i in (0, 1))
+        ratios = [a / b for a, b in turns if b]
+        row(f"pull over tcp, {what}", rate(mine, 1), f"iperf3 -P 4 {rate(other, 1)}" if other else "",
+            f"{statistics.median(ratios):.2f}" if ratios else "", f">= 0.9 {spread(ratios)}; loopback" if ratios else "")
+    folder = world.folder
+    for way in ("shm", "tcp"):
+        heard = sorted(told(world, way, 1, ["die", folder], ["deaths", folder, 20])["heard"])
+        row(f"PeerGone after a kill -9 of the owner, {way}, p50 / 18th of 20",
+            f"{statistics.median(heard) * 1000:.1f} / {heard[17] * 1000:.1f} ms", "", "", "<= 100 ms in 18 of 20")
