@@ -25,8 +25,8 @@ class TensorTest(PullsTheExample, recovery.RecoveryTest):
         program = ", ".join(json.dumps(word) for word in [python, os.path.join(CONFIGS, "weights.py")])
         spec = spec.replace("python3, weights.py", program)
         for mesh in ("trainer", "generator"):
-            self.assertIn(f"{mesh}]", spec)
-            spec = spec.replace(f"{mesh}]", f"{mesh}, --with, {kind}]")
+            self.assertIn(f", {mesh}]", spec)
+            spec = spec.replace(f", {mesh}]", f", {mesh}, --with, {kind}]")
         return self.spec(spec, f"weights-{kind}.yaml")
 
     def pulls_the_example(self, way, *arguments, **how):

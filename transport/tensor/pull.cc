@@ -37,6 +37,7 @@ PullOutcome Pull::run(const RunOptions& options) {
   begin_run(options);
   while (!outcome_) {
     turn();
+    say_waiting(options);
     take_events();
   }
   core_.reset();
@@ -46,12 +47,13 @@ PullOutcome Pull::run(const RunOptions& options) {
 
 void Pull::begin_run(const RunOptions& options) {
   newer_than_ = options.newer_than;
-  deadline_ = options.deadline;
   failure_ = {};
   begun_at_ = boot_now();
+  deadline_ = options.timeout == Duration::forever() ? Instant::never() : begun_at_ + options.timeout;
+  say_at_ = options.waiting ? begun_at_ + options.waiting_every : Instant::never();
   PullOptions core{.publication = text(place_.publication, " of ", place_.mesh),
                    .newer_than = {},
-                   .deadline = options.deadline,
+                   .deadline = deadline_,
                    .next_generation = options.next_generation};
   if (newer_than_) core.newer_than = VersionId{0, newer_than_->version.number};
   core_ = std::make_unique<PullCore>(std::move(core));
@@ -71,10 +73,17 @@ void Pull::take_events() {
   }
 }
 
+void Pull::say_waiting(const RunOptions& options) {
+  const Instant now = boot_now();
+  if (now < say_at_) return;
+  say_at_ = now + options.waiting_every;
+  options.waiting(core_->waits_for());
+}
+
 // Waits until there is something to do.
 void Pull::turn() {
   std::vector<pollfd> waiting{{words_->descriptor(), POLLIN, 0}};
-  Instant due = std::min(core_->next_due(), choose_at_);
+  Instant due = std::min({core_->next_due(), choose_at_, say_at_});
   bool busy = false;
   if (gang_ != nullptr) {
     if (gang_->dial) {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -71,8 +72,11 @@ using PullOutcome = std::variant<Pulled, PullFailure>;
 
 struct RunOptions {
   std::optional<PulledVersion> newer_than;
-  Instant deadline = Instant::never();
+  Duration timeout = Duration::forever();
   bool next_generation = false;  // a gang that ends is no error
+  // Hears what a run waits for, each time that so much has passed.
+  std::function<void(const std::string& words)> waiting = {};
+  Duration waiting_every = Duration::seconds(30);
 };
 
 class Pull {
@@ -106,6 +110,7 @@ class Pull {
 
   void begin_run(const RunOptions& options);
   void turn();
+  void say_waiting(const RunOptions& options);
   void take_events();
   void perform(const pull_action::AskCard& action);
   void perform(const pull_action::Link& action);
@@ -162,6 +167,7 @@ class Pull {
   PullFailure failure_;
   Instant begun_at_;
   Instant deadline_;
+  Instant say_at_;
 };
 
 }  // namespace monarch::tensor

@@ -287,11 +287,14 @@ int monarch_tensors_pull_run(monarch_tensors_pull* pull, const monarch_tensors_r
     const Status ours = pull->session->check_process();
     if (!ours.ok()) return fail(error, ours.error());
     tensor::RunOptions run;
-    if (options->timeout_ms >= 0) run.deadline = boot_now() + Duration::milliseconds(options->timeout_ms);
+    if (options->timeout_ms >= 0) run.timeout = Duration::milliseconds(options->timeout_ms);
     run.next_generation = (options->flags & MONARCH_TENSORS_NEXT_GENERATION) != 0;
     if (const monarch_tensors_version_v1* const than = options->newer_than) {
       run.newer_than = tensor::PulledVersion{than->gang, {than->generation, than->number}};
     }
+    run.waiting = [pull, begun = boot_now()](const std::string& words) {
+      say_line(text("monarch: ", pull->what, " are waited for since ", to_text(boot_now() - begun), ": ", words));
+    };
     const tensor::PullOutcome outcome = pull->is->run(run);
     if (const auto* const failure = std::get_if<tensor::PullFailure>(&outcome)) return fail(error, *failure);
     const auto& got = std::get<tensor::Pulled>(outcome);

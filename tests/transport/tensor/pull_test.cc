@@ -3,13 +3,19 @@
 #include "transport/tensor/pull.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
 
 #include "tests/transport/tensor/tensor_gang.h"
+#include "transport/tensor/link_socket.h"
 
 namespace monarch::tensor {
 namespace {
@@ -160,6 +166,22 @@ TEST_P(PullLaneTest, EndsByTheRostersWord) {
   EXPECT_EQ(gone.text, "trainer/1 ended with exit code 3");
 }
 
+TEST_P(PullLaneTest, SaysWhatItWaitsFor) {
+  const Matrix matrix{8, 8};
+  TensorGang gang(1, 1);
+  ColumnReader reader(matrix, 0, 8, ways());
+  reader.finds(gang);
+  std::vector<std::string> said;
+  RunOptions options;
+  options.waiting = [&](const std::string& words) {
+    said.push_back(words);
+    if (said.size() == 2) reader.pull->cancel();
+  };
+  options.waiting_every = Duration::milliseconds(20);
+  EXPECT_EQ(failure(reader.pull->run(options)).how, PullEnd::kCancelled);
+  EXPECT_EQ(said, (std::vector<std::string>(2, "there is no newer version")));
+}
+
 TEST_P(PullLaneTest, EndsWhereItIsCancelled) {
   const Matrix matrix{16, 16};
   TensorGang gang(2, 1);
@@ -299,6 +321,67 @@ TEST_P(PullLaneTest, SaysThatNothingMoreComes) {
   EXPECT_EQ(failure(reader.run(seen)).how, PullEnd::kEnded);
   (void)pulled(holds_it_back.run());
   end.join();
+}
+
+TEST_P(PullLaneTest, TurnsAwayWhoHasNoCard) {
+  const Matrix matrix{8, 8};
+  TensorGang gang(1, 1);
+  gang.publish(matrix, 1);
+  finder_word::Found forged{.gang = 0, .rank = 0, .generation = 1, .card = gang.card()};
+  forged.card.secret.fill(7);
+  ColumnReader stranger(matrix, 0, 8, ways());
+  stranger.finds(forged);
+  const PullFailure failed = failure(stranger.run({}, Duration::seconds(5)));
+  EXPECT_EQ(failed.how, PullEnd::kPeerGone);
+  EXPECT_EQ(failed.text, "who answers is not trainer/0");
+  finder_word::Found late{.gang = 0, .rank = 0, .generation = 2, .card = gang.card()};
+  ColumnReader of_another(matrix, 0, 8, ways());
+  of_another.finds(late);
+  EXPECT_EQ(failure(of_another.run({}, Duration::seconds(5))).text,
+            "trainer/0 refuses a link: it means generation 2 of trainer/0, and this is generation 1 of trainer/0");
+  ColumnReader reader(matrix, 0, 8, ways());
+  reader.finds(gang);
+  (void)pulled(reader.run());
+}
+
+// Junk at a listener is closed at once, silence after two seconds; who has a card is served meanwhile.
+TEST(OwnerServer, IsDeafToStrangers) {
+  const Matrix matrix{8, 8};
+  TensorGang gang(1, 1);
+  gang.publish(matrix, 1);
+  const UniqueFd junk = connect_on_machine(gang.card().path).value();
+  const UniqueFd silence = connect_to_host(gang.card().address, gang.card().port).value();
+  const std::string words(4'096, 'x');
+  ASSERT_EQ(::send(junk.get(), words.data(), words.size(), MSG_NOSIGNAL), static_cast<ssize_t>(words.size()));
+  ColumnReader reader(matrix, 0, 8, {});
+  reader.finds(gang);
+  (void)pulled(reader.run());
+  const Instant begun = boot_now();
+  for (const UniqueFd* const end : {&junk, &silence}) {
+    std::array<char, 4'096> said{};
+    ssize_t got = 1;
+    while (got > 0) {
+      pollfd waiting{end->get(), POLLIN, 0};
+      ASSERT_EQ(::poll(&waiting, 1, 10'000), 1);
+      got = ::recv(end->get(), said.data(), said.size(), 0);
+    }
+  }
+  EXPECT_GE(boot_now() - begun, Duration::seconds(1)) << "whoever is slow has two seconds for his hello";
+  (void)pulled(reader.run());
+}
+
+TEST(OwnerServer, IsDeafToAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root becomes another user";
+  TensorGang gang(1, 1);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::setresuid(65'534, 65'534, 65'534) != 0) ::_exit(1);
+    // Both ends look: we are refused by our own, too.
+    ::_exit(connect_on_machine(gang.card().path).ok() ? 2 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Pull, SaysThatThereIsNoCommonTransport) {

@@ -140,7 +140,7 @@ class ColumnReader {
 
   PullOutcome run(std::optional<PulledVersion> newer_than = {}, Duration timeout = Duration::seconds(20),
                   bool next_generation = false) {
-    return pull->run({.newer_than = newer_than, .deadline = boot_now() + timeout, .next_generation = next_generation});
+    return pull->run({.newer_than = newer_than, .timeout = timeout, .next_generation = next_generation});
   }
   // Each element is that of the version.
   bool is_whole(std::uint64_t version) const { return memory == matrix_.part(version, box_); }

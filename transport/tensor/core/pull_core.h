@@ -136,6 +136,8 @@ class PullCore {
   PullActions step(const PullEvent& event, Instant now);
   Instant next_due() const { return phase_ == Phase::kEnded ? Instant::never() : options_.deadline; }
   bool has_ended() const { return phase_ == Phase::kEnded; }
+  // "nobody publishes it".
+  std::string waits_for() const;
 
  private:
   enum class Phase : std::uint8_t { kCard, kLinking, kOpening, kFetching, kStopping, kEnded };
@@ -164,7 +166,6 @@ class PullCore {
   void stop(Then then);
   void fail(PullEnd how, std::string text);
   void lose_generation(const std::string& text);
-  std::string waits_for() const;
 
   const PullOptions options_;
   PullActions out_;
