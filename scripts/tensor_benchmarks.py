@@ -41,7 +41,7 @@ def pulls(world, way, owners, shape, runs):
 
 def iperf(streams):
     """Bytes a second over the loopback interface, by so many streams."""
-    server = subprocess.Popen(["iperf3", "-s", "-1", "-p", str(PORT)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    server = subprocess.Popen(["iperf3", "-s", "-1", "--forceflush", "-p", str(PORT)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     for line in server.stdout:
         if "listening" in line:
             break
