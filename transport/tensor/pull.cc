@@ -196,12 +196,12 @@ void Pull::go_on_registrar() {
 
 void Pull::hear_registrar() {
   const Status sent = gang_->registrar->flush();
-  if (!sent.ok()) return failed({ErrorCode::kBusy, sent.error().message}, gang_->found.rank);
+  if (!sent.ok()) return registrar_failed(ErrorCode::kBusy, sent.error().message);
   for (;;) {
     auto received = gang_->registrar->receive(kMostFrameLength);
     if (!received.ok()) {
       const bool ended = received.error().code != ErrorCode::kInvalid;
-      return failed({ended ? ErrorCode::kBusy : ErrorCode::kInvalid, received.error().message}, gang_->found.rank);
+      return registrar_failed(ended ? ErrorCode::kBusy : ErrorCode::kInvalid, received.error().message);
     }
     if (!*received) return;
     StreamLink::Received& word = **received;
@@ -212,8 +212,8 @@ void Pull::hear_registrar() {
         break;
       case FrameKind::kOver: feed(pull_event::Over{}); break;
       case FrameKind::kUnknown: gang_->unknown = std::move(word.behind); break;
-      case FrameKind::kUnfit: return failed({ErrorCode::kTimeout, printable(word.behind)}, gang_->found.rank);
-      default: return failed({ErrorCode::kInvalid, "it says what nobody has asked"}, gang_->found.rank);
+      case FrameKind::kUnfit: return registrar_failed(ErrorCode::kTimeout, printable(word.behind));
+      default: return registrar_failed(ErrorCode::kInvalid, "it says what nobody has asked");
     }
   }
 }
@@ -234,20 +234,23 @@ std::optional<VersionId> Pull::as_opened(const std::optional<VersionId>& newer_t
 void Pull::perform(const pull_action::Open& action) {
   failure_ = {};
   LinkFrame frame{.kind = FrameKind::kOpen};
-  if (const auto newer_than = as_opened(action.newer_than)) {
-    frame.version = *newer_than;
+  opens_ = as_opened(action.newer_than);
+  if (opens_) {
+    frame.version = *opens_;
     frame.flags |= kNewerThan;
   }
   if (gang_->index) frame.flags |= kKnowsIndex;
   const Status sent = gang_->registrar->send(frame);
-  if (!sent.ok()) return failed({ErrorCode::kBusy, sent.error().message}, gang_->found.rank);
+  if (!sent.ok()) return registrar_failed(ErrorCode::kBusy, sent.error().message);
   hear_registrar();
 }
 
+// A run that ended while it waited for this may have asked for less than the present one: its answer comes all the same,
+// and beside the present one's. An index is fixed, and lanes may be at work by the first.
 void Pull::opened(StreamLink::Received& word) {
-  if ((word.frame.flags & kWithIndex) != 0) {
+  if ((word.frame.flags & kWithIndex) != 0 && !gang_->index) {
     Status taken = take_index(word.behind);
-    if (!taken.ok()) return failed({ErrorCode::kInvalid, taken.error().message}, gang_->found.rank);
+    if (!taken.ok()) return registrar_failed(ErrorCode::kInvalid, taken.error().message);
     taken = make_work();
     if (!taken.ok()) {
       gang_->index.reset();
@@ -255,7 +258,8 @@ void Pull::opened(StreamLink::Received& word) {
       return feed(pull_event::Unfit{not_found ? PullEnd::kNotCovered : PullEnd::kInvalid, taken.error().message});
     }
   }
-  if (!gang_->index) return failed({ErrorCode::kInvalid, "it opens a version without its index"}, gang_->found.rank);
+  if (!gang_->index) return registrar_failed(ErrorCode::kInvalid, "it opens a version without its index");
+  if (opens_ && VersionId{gang_->found.generation, word.frame.version.number} <= *opens_) return;
   pull_event::Opened event{.number = word.frame.version.number, .owners = {}};
   for (const auto& [rank, work] : gang_->work) event.owners.insert(rank);
   feed(std::move(event));
@@ -404,6 +408,10 @@ void Pull::failed(const Error& error, std::optional<std::uint32_t> rank) {
     case ErrorCode::kBusy: return feed(pull_event::LinkEnded{error.message});
     default: return feed(pull_event::Unreached{error.message});
   }
+}
+
+void Pull::registrar_failed(ErrorCode code, const std::string& words) {
+  failed({code, text(ask_of(gang_->found.rank).owner.name(), ": ", words)}, gang_->found.rank);
 }
 
 void Pull::set_over() {

@@ -137,6 +137,7 @@ class Pull {
   Status make_work();
   void go_on_lanes();
   void failed(const Error& error, std::optional<std::uint32_t> rank);
+  void registrar_failed(ErrorCode code, const std::string& words);
   void drop_links();
   void set_over();
   void feed(PullEvent event) { events_.push_back(std::move(event)); }
@@ -150,7 +151,8 @@ class Pull {
   std::unique_ptr<PullCore> core_;  // of the run
   std::deque<PullEvent> events_;
   std::optional<PulledVersion> newer_than_;
-  std::unique_ptr<Gang> gang_;  // that is pulled from
+  std::optional<VersionId> opens_;  // a version after that one, as the registrar counts them
+  std::unique_ptr<Gang> gang_;      // that is pulled from
   // Of each of the core's generations.
   struct Local {
     std::uint32_t gang = 0;

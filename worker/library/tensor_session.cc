@@ -135,8 +135,9 @@ void TensorSession::failed(const PostFailure& said) {
     if (listener.mesh != failure.mesh.value()) continue;
     const auto words = listener.words.lock();
     if (words == nullptr) continue;
-    (void)words->put(
-        tensor::finder_word::Over{failure.first.value() / listener.gang, failure.generation, failure.cause});
+    (void)words->put(tensor::finder_word::Over{
+        failure.first.value() / listener.gang, failure.generation,
+        text(listener.name, ": generation ", failure.generation, " has ended: ", failure.cause)});
   }
 }
 
@@ -220,7 +221,7 @@ Result<std::unique_ptr<tensor::Pull>> TensorSession::pull(const std::string& mes
   const tensor::FinderWords words = std::move(inbox);
   {
     const std::lock_guard lock(mutex_);
-    listeners_.push_back({static_cast<std::uint32_t>(found - post.meshes.data()), gang, words});
+    listeners_.push_back({static_cast<std::uint32_t>(found - post.meshes.data()), gang, mesh, words});
   }
   auto finder = std::make_unique<PostFinder>(asks_, FoundMesh{mesh, size_of(*found) / gang, gang}, words);
   return std::make_unique<tensor::Pull>(

@@ -57,6 +57,7 @@ class TensorSession {
   struct Listener {
     std::uint32_t mesh = 0;  // as the post counts them
     std::uint32_t gang = 1;  // ranks
+    std::string name;
     std::weak_ptr<Inbox<tensor::FinderWord>> words;
   };
 

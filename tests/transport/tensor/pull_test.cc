@@ -166,6 +166,24 @@ TEST_P(PullLaneTest, EndsByTheRostersWord) {
   EXPECT_EQ(gone.text, "trainer/1 ended with exit code 3");
 }
 
+// What a run had asked for when it ended is answered all the same, beside what the next one asks for.
+TEST_P(PullLaneTest, TakesNoAnswerToAnEarlierRunForItsOwn) {
+  const Matrix matrix{8, 8};
+  for (int round = 0; round < 20; ++round) {
+    TensorGang gang(1, 1);
+    ColumnReader reader(matrix, 0, 8, ways());
+    reader.finds(gang);
+    std::optional<PulledVersion> seen;
+    for (std::uint64_t version = 1; version <= 6; ++version) {
+      EXPECT_EQ(failure(reader.run(seen, Duration::milliseconds(2))).how, PullEnd::kTimeout);
+      gang.publish(matrix, version);
+      seen = pulled(reader.run(seen)).version;
+      EXPECT_EQ(seen->version.number, version);
+      EXPECT_TRUE(reader.is_whole(version));
+    }
+  }
+}
+
 TEST_P(PullLaneTest, SaysWhatItWaitsFor) {
   const Matrix matrix{8, 8};
   TensorGang gang(1, 1);

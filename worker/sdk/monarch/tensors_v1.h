@@ -1,15 +1,15 @@
 #pragma once
 
-/* Tensors between ranks, in C: a gang publishes versions of named tensors, each rank its parts of them; other ranks pull
- * them, each in its own layout (monarch-tensors(7)). What exports this is libmonarch-rank.so; MONARCH_RANK_LIBRARY names
- * the file in ranks of a job with `tensors`.
+/* Tensors between ranks, in C: a gang publishes versions of named tensors, each rank its parts of them; other ranks
+ * pull them, each in its own layout (monarch-tensors(7)). What exports this is libmonarch-rank.so; MONARCH_RANK_LIBRARY
+ * names the file in ranks of a job with `tensors`.
  *
  * Frozen as monarch/plugin_v1.h is: fields are only ever added at the end of a struct, and who fills one sets its
  * struct_size. Every function returns one of MONARCH_TENSORS_OK …; where that is another, and `error` is not NULL, it
- * says why. Every wait has a deadline. Texts are UTF-8 and end with a 0 byte.
+ * says why. Every wait has a deadline, or names every 30 s what it is for. Texts are UTF-8 and end with a 0 byte.
  *
- * A session is any thread's; a publisher, and a pull but for its cancel, one's at a time. What a session has given out is
- * closed before it. After fork() a child opens its own. */
+ * A session is any thread's; a publisher, and a pull but for its cancel, one's at a time. What a session has given out
+ * is closed before it. After fork() a child opens its own. */
 
 #include <stddef.h> /* NOLINT(modernize-deprecated-headers): read by C */
 #include <stdint.h> /* NOLINT(modernize-deprecated-headers) */
@@ -105,7 +105,8 @@ int monarch_tensors_version_lend(monarch_tensors_publisher* publisher, const mon
                                  void** memory, monarch_tensors_error_v1* error);
 int monarch_tensors_version_commit(monarch_tensors_publisher* publisher, monarch_tensors_error_v1* error);
 void monarch_tensors_version_abandon(monarch_tensors_publisher* publisher);
-/* Offers the last version until its readers have it or have gone, for `linger` at most. The handle is still to be freed. */
+/* Offers the last version until its readers have it or have gone, for `linger` at most. The handle is still to be
+ * freed. */
 int monarch_tensors_publisher_end(monarch_tensors_publisher* publisher, monarch_tensors_error_v1* error);
 /* It is published no more. */
 void monarch_tensors_publisher_free(monarch_tensors_publisher* publisher);
