@@ -245,8 +245,8 @@ void Pull::perform(const pull_action::Open& action) {
   hear_registrar();
 }
 
-// A run that ended while it waited for this may have asked for less than the present one: its answer comes all the same,
-// and beside the present one's. An index is fixed, and lanes may be at work by the first.
+// A run that ended while it waited for this may have asked for less than the present one: its answer comes all the
+// same, and beside the present one's. An index is fixed, and lanes may be at work by the first.
 void Pull::opened(StreamLink::Received& word) {
   if ((word.frame.flags & kWithIndex) != 0 && !gang_->index) {
     Status taken = take_index(word.behind);
