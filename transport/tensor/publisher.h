@@ -53,7 +53,7 @@ class Publisher {
   // A part of the first version, before there is a slot.
   struct Aside {
     struct Free {
-      void operator()(char* bytes) const { std::free(bytes); }
+      void operator()(char* memory) const { std::free(memory); }
     };
     std::unique_ptr<char, Free> bytes;
     std::uint64_t size = 0;
