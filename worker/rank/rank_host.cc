@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "transport/base/text.h"
+#include "worker/rank/actor_thread.h"
 
 namespace monarch {
 
