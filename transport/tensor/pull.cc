@@ -232,6 +232,7 @@ std::optional<VersionId> Pull::as_opened(const std::optional<VersionId>& newer_t
 }
 
 void Pull::perform(const pull_action::Open& action) {
+  if (!gang_->registrar) return;  // it has ended since, which is told next
   failure_ = {};
   LinkFrame frame{.kind = FrameKind::kOpen};
   opens_ = as_opened(action.newer_than);

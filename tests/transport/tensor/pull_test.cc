@@ -402,6 +402,37 @@ TEST(OwnerServer, IsDeafToAnotherUser) {
   EXPECT_EQ(status, 0);
 }
 
+// It ends between its answer and the reader's next word.
+TEST(Pull, HearsThatARegistrarEndsInItsHello) {
+  const Matrix matrix{4, 4};
+  LinkListener listener = listen_on_machine().value();
+  Card card{.machine = read_boot_id(), .path = listener.path, .address = {}, .port = 0};
+  const std::string secret(reinterpret_cast<const char*>(card.secret.data()), card.secret.size());
+  std::atomic<int> answered{0};
+  std::thread registrar([&] {
+    for (; answered < 2; ++answered) {
+      pollfd waiting{listener.socket.get(), POLLIN, 0};
+      ASSERT_EQ(::poll(&waiting, 1, 10'000), 1);
+      const auto link = StreamLink::make(accept_link(listener).value()).value();
+      std::optional<StreamLink::Received> word;
+      while (!word) word = link->receive(kHelloBytes).value();
+      HelloAsk ask;
+      codec::DecodeError error;
+      ASSERT_TRUE(codec::decode(word->behind, ask, error));
+      const HelloAnswer answer = answer_hello(ask, {"trainer", 0, 1}, secret, random_bytes(kNonceBytes)).value();
+      ASSERT_TRUE(link->send({.kind = FrameKind::kHello}, codec::encode(answer)).ok());
+      ASSERT_TRUE(link->flush().ok());
+      (void)::shutdown(link->descriptor(), SHUT_WR);
+      ASSERT_EQ(::poll(&(waiting = {link->descriptor(), POLLIN, 0}), 1, 10'000), 1);  // his proof, or his end
+    }
+    listener.socket.reset();
+  });
+  ColumnReader reader(matrix, 0, 4, {});
+  reader.finds({.gang = 0, .rank = 0, .generation = 1, .card = card});
+  EXPECT_EQ(failure(reader.run({}, Duration::seconds(5))).how, PullEnd::kPeerGone);
+  registrar.join();
+}
+
 TEST(Pull, SaysThatThereIsNoCommonTransport) {
   const Matrix matrix{4, 4};
   TensorGang gang(1, 1);
