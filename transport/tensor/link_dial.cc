@@ -35,12 +35,11 @@ Result<std::unique_ptr<StreamLink>> LinkDial::go_on() {
     MONARCH_ASSIGN(stream_, StreamLink::make(std::move(socket_)));
     MONARCH_TRY(stream_->send({.kind = FrameKind::kHello}, codec::encode(ask_)));
   }
-  MONARCH_TRY(stream_->flush());
+  // Who ends a link that stood may live: the next one tells.
+  const Error let_go{ErrorCode::kBusy, text(ask_.owner.name(), " let go of a link")};
+  if (!stream_->flush().ok()) return let_go;
   auto received = stream_->receive(kHelloBytes);
-  if (!received.ok() && received.error().code == ErrorCode::kGone) {
-    return Error{ErrorCode::kBusy, text(ask_.owner.name(), " let go of a link")};
-  }
-  if (!received.ok()) return std::move(received).error();
+  if (!received.ok()) return received.error().code == ErrorCode::kGone ? let_go : received.error();
   if (!*received) return std::unique_ptr<StreamLink>();
   const StreamLink::Received& word = **received;
   if (word.frame.kind == FrameKind::kUnfit) {
@@ -56,7 +55,7 @@ Result<std::unique_ptr<StreamLink>> LinkDial::go_on() {
   auto proof = prove_hello(ask_, answer, secret_);
   if (!proof.ok()) return Error{ErrorCode::kGone, proof.error().message};
   MONARCH_TRY(stream_->send({.kind = FrameKind::kHello}, codec::encode(*proof)));
-  MONARCH_TRY(stream_->flush());
+  if (!stream_->flush().ok()) return let_go;
   return std::move(stream_);
 }
 

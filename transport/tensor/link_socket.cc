@@ -61,7 +61,9 @@ Status is_ours(int fd) {
 
 Error connect_error(const std::string& where, int error) {
   const bool nobody = error == ECONNREFUSED || error == ENOENT;
-  return errno_error(nobody ? ErrorCode::kGone : ErrorCode::kTimeout, text("connecting to ", where), error);
+  const bool let_go = error == ECONNRESET || error == EPIPE;  // with us in his queue
+  const ErrorCode code = nobody ? ErrorCode::kGone : let_go ? ErrorCode::kBusy : ErrorCode::kTimeout;
+  return errno_error(code, text("connecting to ", where), error);
 }
 
 Result<UniqueFd> begin_connect(UniqueFd socket, const sockaddr* address, socklen_t size, const std::string& where) {

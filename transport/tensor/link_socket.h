@@ -27,6 +27,7 @@ Result<LinkListener> listen_for_hosts(const std::string& address, std::uint16_t 
 Result<UniqueFd> accept_link(const LinkListener& listener);
 
 // The connection may still be on its way: its socket is writable once that is known. kGone: nobody listens there.
+// kBusy: he let go.
 Result<UniqueFd> connect_on_machine(const std::string& path);
 Result<UniqueFd> connect_to_host(const std::string& address, std::uint16_t port);
 // What has become of it; false: nothing yet.
