@@ -77,6 +77,7 @@ int generate(monarch::TensorSession& session, std::uint64_t rank, std::uint64_t 
     ++pulls;
   }
   const std::string ways = (got->by_shm > 0 ? "shm=" + std::to_string(got->by_shm) : "") +
+                           (got->by_verbs > 0 ? "verbs=" + std::to_string(got->by_verbs) : "") +
                            (got->by_tcp > 0 ? "tcp=" + std::to_string(got->by_tcp) : "");
   std::cout << "generator " << rank << ": " << pulls << " pulls, each whole, up to version " << got->version << " ("
             << ways << ")" << std::endl;

@@ -134,7 +134,8 @@ class _Run(ctypes.Structure):
 class _Pulled(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_uint32), ("gang", ctypes.c_uint32), ("generation", ctypes.c_uint64),
                 ("number", ctypes.c_uint64), ("bytes", ctypes.c_uint64), ("seconds", ctypes.c_double),
-                ("by_shm", ctypes.c_uint32), ("by_tcp", ctypes.c_uint32)]
+                ("by_shm", ctypes.c_uint32), ("by_tcp", ctypes.c_uint32), ("by_verbs", ctypes.c_uint32),
+                ("reserved", ctypes.c_uint32)]
 
 
 def _made(struct, **fields):
@@ -489,7 +490,8 @@ class Pull:
         if self._handle is None:
             raise Invalid("it is closed")
         self._session.call("pull_run", self._handle, ctypes.byref(run), ctypes.byref(pulled))
-        lanes = {lane: count for lane, count in (("shm", pulled.by_shm), ("tcp", pulled.by_tcp)) if count}
+        counts = (("shm", pulled.by_shm), ("verbs", pulled.by_verbs), ("tcp", pulled.by_tcp))
+        lanes = {lane: count for lane, count in counts if count}
         return Pulled(pulled.number, pulled.generation, pulled.gang, pulled.bytes, pulled.seconds, lanes)
 
     def cancel(self):

@@ -14,7 +14,8 @@ LIBRARIES = [
     (r"nlohmann/.*", r"(.*/)?json\.cc", "one json.cc"),
     (r"libssh/.*", r"supervisor/launch/ssh/(session/(authenticate|known_hosts|libssh|libssh_key|raw_session|ssh_channel)|ssh_listener)\.cc",
      "few files of supervisor/launch/ssh"),
-    (r"(infiniband|rdma)/.*|cuda.*\.h|nccl\.h", r"(?!)", "nothing yet"),
+    (r"(infiniband|rdma)/.*", r"transport/tensor/verbs/libibverbs\.cc", "transport/tensor/verbs/libibverbs.cc"),
+    (r"cuda.*\.h|nccl\.h", r"(?!)", "nothing yet"),
     (r"(gtest|gmock)/.*", r"tests/.*", "tests"),
 ]
 
@@ -25,6 +26,7 @@ CLEAN = {
     "cli/args/options.cc": "#include <CLI/CLI.hpp>\n// #include <fmt/format.h>\n",
     "transport/base/log.cc": "#include <spdlog/logger.h>\n#include <fmt/format.h>\n",
     "transport/base/json.cc": "#include <nlohmann/json.hpp>\n",
+    "transport/tensor/verbs/libibverbs.cc": "#include <infiniband/verbs.h>\n",
     "supervisor/launch/ssh/session/raw_session.cc": "#include <libssh/libssh.h>\n",
     "tests/cli/a_test.cc": "#include <gtest/gtest.h>\n",
 }
@@ -39,6 +41,7 @@ PLANTS = [
     ("cli/json.cc", "#include <nlohmann/json.hpp>\n", "a second json.cc"),
     ("supervisor/launch/ssh.cc", "#include <libssh/libssh.h>\n", "belongs into few files of supervisor/launch/ssh"),
     ("supervisor/launch/ssh/session/ssh_session.h", "#pragma once\n#include <libssh/libssh.h>\n", "belongs into few files"),
+    ("transport/tensor/verbs/verbs_lane.cc", "#include <infiniband/verbs.h>\n", "belongs into transport/tensor/verbs/libibverbs.cc"),
     ("cli/main_test.cc", '#include "gtest/gtest.h"\n', "belongs into tests"),
 ]
 

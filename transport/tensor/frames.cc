@@ -9,7 +9,7 @@ namespace monarch::tensor {
 namespace {
 
 constexpr std::uint32_t kFrameMagic = 0x4d54464c;  // "LFTM"
-constexpr std::uint16_t kFrameFlags = kNewerThan | kKnowsIndex | kWithIndex | kWhole | kOther;
+constexpr std::uint16_t kFrameFlags = kNewerThan | kKnowsIndex | kWithIndex | kWhole | kOther | kByKey;
 
 }  // namespace
 

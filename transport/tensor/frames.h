@@ -38,14 +38,16 @@ enum class FrameKind : std::uint16_t {
   kEnds,       // publisher → registrar
   kAllHold,    // registrar → publisher: `version`
   kRelease,    // registrar → publisher: nobody needs what it holds any more
+  kVerbs,      // reader → owner, and back: a word of verbs/queue_words.h is behind it
 };
-inline constexpr auto kLastFrameKind = FrameKind::kRelease;
+inline constexpr auto kLastFrameKind = FrameKind::kVerbs;
 
 inline constexpr std::uint16_t kNewerThan = 1;
 inline constexpr std::uint16_t kKnowsIndex = 2;
 inline constexpr std::uint16_t kWithIndex = 4;
 inline constexpr std::uint16_t kWhole = 8;
 inline constexpr std::uint16_t kOther = 16;
+inline constexpr std::uint16_t kByKey = 32;  // of kSlot: its memory is READ; the key to that comes in `rows`
 
 struct LinkFrame {
   FrameKind kind = FrameKind::kOpen;

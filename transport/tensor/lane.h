@@ -1,8 +1,9 @@
 #pragma once
 
-// Lane: the way that the bytes of one owner take to a reader, once there is a link: his slot, mapped (shm_lane.h), or
-// the link itself (tcp_lane.h). It is told what to fetch, and has then either all of it, and the owner's word after
-// that, or its link has ended. It waits for nothing: the pull polls for all its lanes.
+// Lane: the way that the bytes of one owner take to a reader, once there is a link: his slot, mapped (shm_lane.h), his
+// memory through a network card (verbs/verbs_lane.h), or the link itself (tcp_lane.h). It is told what to fetch, and has
+// then either all of it, and the owner's word after that, or its link has ended. It waits for nothing: the pull polls
+// for all its lanes.
 //
 // Thread: the pull's. Lifetime: within that of the memory that is read into.
 
@@ -20,8 +21,15 @@
 
 namespace monarch::tensor {
 
-enum class LaneKind : std::uint8_t { kShm, kTcp };
-constexpr const char* lane_name(LaneKind kind) { return kind == LaneKind::kShm ? "shm" : "tcp"; }
+enum class LaneKind : std::uint8_t { kShm, kVerbs, kTcp };
+constexpr const char* lane_name(LaneKind kind) {
+  switch (kind) {
+    case LaneKind::kShm: return "shm";
+    case LaneKind::kVerbs: return "verbs";
+    case LaneKind::kTcp: return "tcp";
+  }
+  return "";
+}
 
 // Rows that are fetched together, of at most kPieceBytes unless it is less than two rows.
 struct Piece {

@@ -9,7 +9,7 @@ namespace monarch::tensor {
 WayDial::WayDial(const Card& card, const HelloAsk& ask, const LinkWays& ways, bool for_rows) : card_(card), ask_(ask) {
   const bool same = card.machine == ways.machine;
   if (same && (ways.shm || !for_rows)) all_.push_back(LinkWay::kOnMachine);
-  if (!card.address.empty() && (ways.tcp || !for_rows)) all_.push_back(LinkWay::kToHost);
+  if (!card.address.empty() && (ways.tcp || ways.verbs || !for_rows)) all_.push_back(LinkWay::kToHost);
   if (!same) {
     why_not_on_machine_ = "another machine";
   } else if (!ways.shm && for_rows) {
@@ -17,7 +17,7 @@ WayDial::WayDial(const Card& card, const HelloAsk& ask, const LinkWays& ways, bo
   }
   if (!all_.empty()) return;
   why_none_ = text(ask.owner.name(), same ? " is on this machine" : " is on another machine", " and ",
-                   card.address.empty() ? "listens for no other host" : "may not be read from over tcp",
+                   card.address.empty() ? "listens for no other host" : "may not be read from over verbs or tcp",
                    same ? ", and shm is not among `tensors.transports`" : "");
 }
 

@@ -22,6 +22,7 @@ namespace monarch::tensor {
 struct LinkWays {
   std::string machine;  // that it runs on
   bool shm = true;
+  bool verbs = true;
   bool tcp = true;
 };
 

@@ -8,12 +8,13 @@
 
 namespace monarch::tensor {
 
-OwnerLane::OwnerLane(Card card, HelloAsk ask, LinkWays ways)
+OwnerLane::OwnerLane(Card card, HelloAsk ask, LinkWays ways, VerbsDestination& destination)
     : card_(std::move(card)),
       ask_(std::move(ask)),
       ways_(std::move(ways)),
       name_(ask_.owner.name()),
-      dial_(card_, ask_, ways_, true) {}
+      dial_(card_, ask_, ways_, true),
+      destination_(destination) {}
 
 void OwnerLane::begin(const VersionId& version, const LaneWork& work) {
   version_ = version;
@@ -36,14 +37,27 @@ Status OwnerLane::go_on(Instant now) {
   if (!dial_.is_under_way()) MONARCH_TRY(dial_.start(now));
   MONARCH_ASSIGN(auto linked, dial_.go_on(now));
   if (!linked) return {};
-  if (linked->way == LinkWay::kOnMachine) {
-    lane_ = std::make_unique<ShmLane>(std::move(linked->stream));
-  } else {
-    lane_ = std::make_unique<TcpLane>(std::move(linked->stream),
-                                      [this] { return LinkDial::start(card_, LinkWay::kToHost, ask_); });
-  }
+  open_lane(std::move(*linked));
   lane_->begin(version_, *work_);
   return {};
+}
+
+void OwnerLane::open_lane(WayDial::Linked linked) {
+  verbs_ = nullptr;
+  if (linked.way == LinkWay::kOnMachine) {
+    lane_ = std::make_unique<ShmLane>(std::move(linked.stream));
+    return;
+  }
+  auto tcp = std::make_unique<TcpLane>(std::move(linked.stream),
+                                       [this] { return LinkDial::start(card_, LinkWay::kToHost, ask_); });
+  if (!ways_.verbs) {
+    lane_ = std::move(tcp);
+    return;
+  }
+  auto verbs = std::make_unique<VerbsLane>(std::move(tcp), destination_,
+                                           VerbsLane::Options{.towards = card_.address, .tcp = ways_.tcp});
+  verbs_ = verbs.get();
+  lane_ = std::move(verbs);
 }
 
 void OwnerLane::say_read(const VersionId& version, bool whole) {
@@ -53,7 +67,9 @@ void OwnerLane::say_read(const VersionId& version, bool whole) {
 void OwnerLane::stop() {
   work_ = nullptr;
   dial_.drop();
-  if (lane_ && !lane_->stop()) lane_.reset();
+  if (!lane_ || lane_->stop()) return;
+  verbs_ = nullptr;
+  lane_.reset();
 }
 
 }  // namespace monarch::tensor

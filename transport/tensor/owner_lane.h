@@ -1,7 +1,8 @@
 #pragma once
 
 // OwnerLane: one owner as a reader has him: a link to him, made when it is wanted, and the lane that it opens. Memory
-// of the machine is taken where both are on one and see each other there, else TCP.
+// of the machine is taken where both are on one and see each other there, else verbs where both have a device, else
+// TCP.
 //
 // Thread: the pull's. Lifetime: within that of what Lane says.
 
@@ -17,17 +18,21 @@
 #include "transport/tensor/lane.h"
 #include "transport/tensor/link_dial.h"
 #include "transport/tensor/link_ways.h"
+#include "transport/tensor/verbs/verbs_destination.h"
+#include "transport/tensor/verbs/verbs_lane.h"
 
 namespace monarch::tensor {
 
 class OwnerLane {
  public:
-  OwnerLane(Card card, HelloAsk ask, LinkWays ways);
+  OwnerLane(Card card, HelloAsk ask, LinkWays ways, VerbsDestination& destination);
 
   const std::string& name() const { return name_; }
   // Once there is a link.
   std::optional<LaneKind> kind() const { return lane_ ? std::optional(lane_->kind()) : std::nullopt; }
   const std::string& why_not_shm() const { return dial_.why_not_on_machine(); }
+  // Empty: it goes by verbs, or is not to.
+  std::string why_not_verbs() const { return verbs_ == nullptr ? std::string() : verbs_->why_not(); }
   void begin(const VersionId& version, const LaneWork& work);
   // It has something to do without waiting.
   bool is_busy() const { return lane_ ? lane_->is_busy() : work_ != nullptr && !dial_.is_under_way(); }
@@ -40,12 +45,16 @@ class OwnerLane {
   void stop();
 
  private:
+  void open_lane(WayDial::Linked linked);
+
   const Card card_;
   const HelloAsk ask_;
   const LinkWays ways_;
   const std::string name_;
   WayDial dial_;
+  VerbsDestination& destination_;
   std::unique_ptr<Lane> lane_;
+  VerbsLane* verbs_ = nullptr;  // where that is the lane
   VersionId version_;
   const LaneWork* work_ = nullptr;  // under way
 };

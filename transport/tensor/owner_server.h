@@ -23,6 +23,7 @@
 #include "transport/tensor/link_socket.h"
 #include "transport/tensor/slot.h"
 #include "transport/tensor/stream_link.h"
+#include "transport/tensor/verbs/verbs.h"
 
 namespace monarch::tensor {
 
@@ -32,6 +33,7 @@ struct OwnerPlace {
   std::string address;           // numeric, of its host for others; empty: it is not reached from elsewhere
   std::uint16_t first_port = 0;  // 0: any
   std::uint16_t last_port = 0;
+  VerbsEnd verbs{};  // by which readers READ what it publishes
 };
 
 class OwnerServer {
@@ -52,6 +54,7 @@ class OwnerServer {
 
   const LinkRank& rank() const { return place_.rank; }
   const Card& card() const { return card_; }
+  const VerbsEnd& verbs() const { return place_.verbs; }
 
   void add(const std::string& publication, Handlers handlers);
   // All its links end.

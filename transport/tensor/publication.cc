@@ -31,6 +31,7 @@ Publication::Publication(EventLoop& loop, OwnerServer& server, const Publication
       tell_(std::move(tell)),
       core_(options.owner),
       slots_(options.owner.slots),
+      mirrors_(server.verbs()),
       to_registrar_(make_registrar(loop, server, options,
                                    {.unfit = [this](const std::string& why) { tell_(publisher_word::Unfit{why}); },
                                     .all_hold = [this](std::uint64_t number) { feed(owner_event::AllHold{number}); },
@@ -40,6 +41,7 @@ Publication::Publication(EventLoop& loop, OwnerServer& server, const Publication
                       .left =
                           [this](LinkNumber link, const HelloAsk& peer) {
                             to_registrar_->left(link, peer);
+                            mirrors_.left(link);
                             feed(owner_event::LinkLeft{link});
                           }});
 }
@@ -54,11 +56,18 @@ void Publication::begin(std::uint64_t number) { feed(owner_event::Begin{number})
 void Publication::commit(std::shared_ptr<Slot> memory, const std::optional<Index>& index) {
   Memory& slot = slots_[writing_];
   if (slot.slot != memory) {
+    slot.known.reset();
     slot.slot = std::move(memory);
     ++slot.serial;
   }
   if (index) to_registrar_->publishes(*index);
   feed(owner_event::Commit{});
+}
+
+// Whoever READs it in this moment hears that it is known no more.
+void Publication::perform(const owner_action::Renew& action) {
+  slots_[action.slot].known.reset();
+  slots_[action.slot].slot.reset();
 }
 
 void Publication::perform(const owner_action::Write& action) {
@@ -81,11 +90,11 @@ void Publication::feed(const OwnerEvent& event) {
 
 void Publication::heard(LinkNumber link, const HelloAsk& peer, const StreamLink::Received& word) {
   const bool of_registrar = to_registrar_->heard(link, peer, word);
-  const bool of_reader = peer.purpose == LinkPurpose::kReads && heard_reader(link, word.frame);
+  const bool of_reader = peer.purpose == LinkPurpose::kReads && heard_reader(link, word);
   if (!of_registrar && !of_reader) server_.end(link, "it says what nobody may say here");
 }
 
-const Publication::Memory* Publication::memory_of(const VersionId& version, std::uint16_t& slot) const {
+Publication::Memory* Publication::memory_of(const VersionId& version, std::uint16_t& slot) {
   if (version.generation != server_.rank().generation) return nullptr;
   const auto found = core_.slot_of(version.number);
   if (!found) return nullptr;
@@ -94,7 +103,8 @@ const Publication::Memory* Publication::memory_of(const VersionId& version, std:
   return &slots_[*found];
 }
 
-bool Publication::heard_reader(LinkNumber link, const LinkFrame& frame) {
+bool Publication::heard_reader(LinkNumber link, const StreamLink::Received& word) {
+  const LinkFrame& frame = word.frame;
   const std::uint64_t number = frame.version.number;
   const bool ours = frame.version.generation == server_.rank().generation;
   switch (frame.kind) {
@@ -110,7 +120,8 @@ bool Publication::heard_reader(LinkNumber link, const LinkFrame& frame) {
     case FrameKind::kUnmapped:
       if (ours) feed(owner_event::Unmapped{link, number});
       return true;
-    case FrameKind::kSlot: give_slot(link, frame); return true;
+    case FrameKind::kSlot: (frame.flags & kByKey) == 0 ? give_slot(link, frame) : give_key(link, frame); return true;
+    case FrameKind::kVerbs: meet(link, word); return true;
     case FrameKind::kRows: give_rows(link, frame); return true;
     case FrameKind::kWord: give_word(link, frame); return true;
     default: return false;  // the others are said to readers, or to a registrar
@@ -129,6 +140,35 @@ void Publication::give_slot(LinkNumber link, LinkFrame frame) {
     frame.offset = memory->serial;
   }
   server_.send(link, frame, {}, std::move(descriptor));
+}
+
+void Publication::meet(LinkNumber link, const StreamLink::Received& word) {
+  VerbsWord theirs;
+  codec::DecodeError error;
+  if (!codec::decode(word.behind, theirs, error)) return server_.end(link, "what it says of its queue is none");
+  server_.send(link, {.kind = FrameKind::kVerbs}, codec::encode(mirrors_.meet(link, theirs)));
+}
+
+// What the device may not know is not READ: the reader hears why, and takes rows from the link.
+void Publication::give_key(LinkNumber link, LinkFrame frame) {
+  frame.length = 0;
+  Memory* const memory = memory_of(frame.version, frame.slot);
+  if (memory != nullptr) {
+    VerbsDevice* const device = mirrors_.end().device.get();
+    if (device == nullptr) return server_.end(link, "it has no queue, and asks for a key");
+    if (memory->known == nullptr) {
+      auto known = device->know(memory->slot->start(), memory->slot->bytes(), VerbsAccess::kReadByOthers);
+      if (!known.ok()) {
+        const VerbsWord why{.why_not = known.error().message, .address = {}};
+        return server_.send(link, {.kind = FrameKind::kVerbs}, codec::encode(why));
+      }
+      memory->known = std::move(*known);
+    }
+    frame.length = memory->slot->bytes();
+    frame.offset = memory->serial;
+    frame.rows = memory->known->remote_key();
+  }
+  server_.send(link, frame);
 }
 
 // Of a version that is not here there are no rows: its word follows where they would be, and is no version's.

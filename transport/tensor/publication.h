@@ -21,6 +21,7 @@
 #include "transport/tensor/owner_server.h"
 #include "transport/tensor/registrar.h"
 #include "transport/tensor/slot.h"
+#include "transport/tensor/verbs/verbs_mirrors.h"
 
 namespace monarch::tensor {
 
@@ -74,18 +75,21 @@ class Publication {
  private:
   struct Memory {
     std::shared_ptr<Slot> slot;
-    std::uint64_t serial = 0;  // which memory it is
+    std::uint64_t serial = 0;            // which memory it is
+    std::unique_ptr<VerbsMemory> known;  // to the device, once a reader wants to READ it
   };
 
   void heard(LinkNumber link, const HelloAsk& peer, const StreamLink::Received& word);
-  bool heard_reader(LinkNumber link, const LinkFrame& frame);
+  bool heard_reader(LinkNumber link, const StreamLink::Received& word);
   // Where that version is; nullptr: nowhere.
-  const Memory* memory_of(const VersionId& version, std::uint16_t& slot) const;
+  Memory* memory_of(const VersionId& version, std::uint16_t& slot);
+  void meet(LinkNumber link, const StreamLink::Received& word);
+  void give_key(LinkNumber link, LinkFrame frame);
   void give_slot(LinkNumber link, LinkFrame frame);
   void give_rows(LinkNumber link, const LinkFrame& frame);
   void give_word(LinkNumber link, LinkFrame frame);
   void feed(const OwnerEvent& event);
-  void perform(const owner_action::Renew& action) { slots_[action.slot].slot.reset(); }
+  void perform(const owner_action::Renew& action);
   void perform(const owner_action::Write& action);
   void perform(const owner_action::Refuse& action) { tell_(publisher_word::Refused{action.text}); }
   void perform(const owner_action::Offer& action) { to_registrar_->holds(action.number); }
@@ -96,6 +100,7 @@ class Publication {
   const Tell tell_;
   OwnerCore core_;
   std::vector<Memory> slots_;
+  VerbsMirrors mirrors_;
   std::size_t writing_ = 0;
   std::unique_ptr<ToRegistrar> to_registrar_;
   TimerId timer_ = 0;

@@ -16,12 +16,33 @@ namespace monarch::tensor {
 
 namespace {
 
+// From the first byte of the part to its last.
+VerbsDestination::Span span_of(const PullPart& part) {
+  std::uint64_t bytes = element_bytes(part.tensor.dtype);
+  for (std::size_t dim = 0; dim < part.box.size.size(); ++dim) {
+    if (part.box.size[dim] == 0) return {part.data, 0};
+    bytes += (part.box.size[dim] - 1) * part.strides[dim];
+  }
+  return {part.data, bytes};
+}
+
+std::vector<VerbsDestination::Span> spans_of(const std::vector<PullPart>& parts) {
+  std::vector<VerbsDestination::Span> spans;
+  spans.reserve(parts.size());
+  for (const PullPart& part : parts) spans.push_back(span_of(part));
+  return spans;
+}
+
 constexpr Duration kOthersPatience = Duration::milliseconds(20);  // for gangs nearer than the first that was found
 
 }  // namespace
 
 Pull::Pull(PullPlace place, std::vector<PullPart> parts, std::unique_ptr<RegistrarFinder> finder, FinderWords words)
-    : place_(std::move(place)), parts_(std::move(parts)), finder_(std::move(finder)), words_(std::move(words)) {}
+    : place_(std::move(place)),
+      parts_(std::move(parts)),
+      finder_(std::move(finder)),
+      words_(std::move(words)),
+      destination_(place_.verbs, spans_of(parts_)) {}
 
 HelloAsk Pull::ask_of(std::uint32_t rank) const {
   HelloAsk ask;
@@ -344,7 +365,7 @@ Status Pull::make_work() {
 void Pull::perform(const pull_action::Fetch& action) {
   auto& lane = gang_->lanes[action.owner];
   if (lane == nullptr) {
-    lane = std::make_unique<OwnerLane>(gang_->cards.at(action.owner), ask_of(action.owner), place_.ways);
+    lane = std::make_unique<OwnerLane>(gang_->cards.at(action.owner), ask_of(action.owner), place_.ways, destination_);
   }
   lane->begin({gang_->found.generation, action.number}, gang_->work.at(action.owner));
   fetching_.insert(action.owner);
@@ -435,9 +456,14 @@ void Pull::perform(const pull_action::End& action) {
                   .time = boot_now() - begun_at_};
     for (const auto& [rank, work] : gang_->work) {
       const OwnerLane& lane = *gang_->lanes.at(rank);
-      const bool shm = lane.kind() == LaneKind::kShm;
-      if (!shm && pulled.by_tcp == 0) pulled.why_not_shm = lane.why_not_shm();
-      ++(shm ? pulled.by_shm : pulled.by_tcp);
+      switch (*lane.kind()) {
+        case LaneKind::kShm: ++pulled.by_shm; continue;
+        case LaneKind::kVerbs: ++pulled.by_verbs; break;
+        case LaneKind::kTcp:
+          if (pulled.by_tcp++ == 0) pulled.why_not_verbs = lane.why_not_verbs();
+          break;
+      }
+      if (pulled.by_verbs + pulled.by_tcp == 1) pulled.why_not_shm = lane.why_not_shm();
     }
     outcome_ = pulled;
     return;

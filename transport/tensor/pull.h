@@ -26,6 +26,7 @@
 #include "transport/tensor/link_ways.h"
 #include "transport/tensor/owner_lane.h"
 #include "transport/tensor/registrar_finder.h"
+#include "transport/tensor/verbs/verbs_destination.h"
 
 namespace monarch::tensor {
 
@@ -42,6 +43,7 @@ struct PullPlace {
   std::string mesh;  // whose ranks publish it
   std::string publication;
   LinkWays ways;
+  VerbsEnd verbs{};
 };
 
 // Which version of which gang.
@@ -56,8 +58,10 @@ struct Pulled {
   std::uint64_t bytes = 0;
   Duration time;
   std::uint32_t by_shm = 0;  // owners
+  std::uint32_t by_verbs = 0;
   std::uint32_t by_tcp = 0;
-  std::string why_not_shm;  // of the first of these
+  std::string why_not_shm;    // of the first of those elsewhere
+  std::string why_not_verbs;  // of the first by tcp
 };
 
 struct PullFailure {
@@ -152,7 +156,8 @@ class Pull {
   std::deque<PullEvent> events_;
   std::optional<PulledVersion> newer_than_;
   std::optional<VersionId> opens_;  // a version after that one, as the registrar counts them
-  std::unique_ptr<Gang> gang_;      // that is pulled from
+  VerbsDestination destination_;
+  std::unique_ptr<Gang> gang_;  // that is pulled from
   // Of each of the core's generations.
   struct Local {
     std::uint32_t gang = 0;

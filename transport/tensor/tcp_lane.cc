@@ -38,6 +38,12 @@ void TcpLane::begin(const VersionId& version, const LaneWork& work) {
   }
 }
 
+void TcpLane::say(const LinkFrame& frame, std::string behind) {
+  StreamLink& link = *streams_.front().link;
+  if (broken_.ok()) broken_ = link.send(frame, std::move(behind));
+  if (broken_.ok()) broken_ = link.flush();
+}
+
 // Until nothing is left to ask for, or enough is on its way; the word behind the last.
 Status TcpLane::ask(Stream& stream) {
   const bool begun = next_ < work_->pieces.size() || !stream.asked.empty() || &stream == &streams_.front();
@@ -107,6 +113,11 @@ Status TcpLane::hear(Stream& stream) {
       MONARCH_TRY(take_word(stream, frame));
       continue;
     }
+    const bool other = frame.kind == FrameKind::kVerbs || frame.kind == FrameKind::kSlot;
+    if (other && others_) {
+      MONARCH_TRY(others_(*received));
+      continue;
+    }
     const bool expected = frame.kind == FrameKind::kRowsHere && work_ != nullptr && !stream.asked.empty() &&
                           frame.version == version_ && frame.offset == stream.asked.front().source &&
                           frame.length == stream.asked.front().bytes();
@@ -155,9 +166,7 @@ std::optional<std::uint64_t> TcpLane::word() {
 
 void TcpLane::say_read(const VersionId& version, bool whole) {
   const std::uint16_t flags = whole ? kWhole : std::uint16_t{0};
-  StreamLink& link = *streams_.front().link;
-  if (broken_.ok()) broken_ = link.send({.kind = FrameKind::kRead, .flags = flags, .version = version});
-  if (broken_.ok()) broken_ = link.flush();
+  say({.kind = FrameKind::kRead, .flags = flags, .version = version});
 }
 
 // What is on its way would be taken for the next: its link is let go.

@@ -10,6 +10,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "transport/tensor/lane.h"
@@ -26,6 +28,12 @@ class TcpLane final : public Lane {
   using Dial = std::function<Result<std::unique_ptr<LinkDial>>()>;  // another link to the same owner
 
   TcpLane(std::unique_ptr<StreamLink> link, Dial dial);
+
+  // Hears what is said on the owner's link beside rows.
+  using Others = std::function<Status(const StreamLink::Received&)>;
+  void hear_others(Others others) { others_ = std::move(others); }
+  // On the owner's link; whether it was said go_on() tells.
+  void say(const LinkFrame& frame, std::string behind = {});
 
   LaneKind kind() const override { return LaneKind::kTcp; }
   void begin(const VersionId& version, const LaneWork& work) override;
@@ -56,6 +64,7 @@ class TcpLane final : public Lane {
   Error ended(const Error& error) const;
 
   const Dial dial_;
+  Others others_;
   std::vector<Stream> streams_;  // the first is the owner's link
   Status broken_;
   const LaneWork* work_ = nullptr;

@@ -10,8 +10,11 @@
 #include "transport/base/launcher_variables.h"
 #include "transport/base/machine.h"
 #include "transport/base/nearest.h"
+#include "transport/base/take_number.h"
 #include "transport/base/text.h"
 #include "transport/loop/no_signals.h"
+#include "transport/tensor/verbs/libibverbs.h"
+#include "transport/tensor/verbs/open_verbs.h"
 #include "transport/wire/codec.h"
 #include "worker/library/post_finder.h"
 
@@ -22,19 +25,35 @@ namespace {
 constexpr const char* kCard = "tensors";  // name of the cards
 constexpr Duration kPostPatience = Duration::seconds(30);
 
-// "shm,tcp".
+// "shm,verbs,tcp".
 Result<tensor::LinkWays> read_ways(const char* transports) {
   tensor::LinkWays ways{.machine = read_boot_id()};
   if (transports == nullptr) return ways;
-  ways.shm = ways.tcp = false;
+  ways.shm = ways.verbs = ways.tcp = false;
   for (std::string_view left = transports; !left.empty();) {
     const std::size_t end = std::min(left.find(','), left.size());
     const std::string_view one = left.substr(0, end);
     if (one == "shm") ways.shm = true;
+    if (one == "verbs") ways.verbs = true;
     if (one == "tcp") ways.tcp = true;
     left.remove_prefix(std::min(end + 1, left.size()));
   }
   return ways;
+}
+
+// Looked for once, before there are threads of ours.
+tensor::VerbsEnd find_verbs(const tensor::LinkWays& ways,
+                            const std::function<const char*(const char* name)>& variable) {
+  if (!ways.verbs) return {.device = nullptr, .why_not = "verbs is not among `tensors.transports`"};
+  auto library = tensor::load_libibverbs();
+  if (!library.ok()) return {.device = nullptr, .why_not = library.error().message};
+  tensor::DeviceWish wish{.name = {}, .node = tensor::own_node()};
+  if (const char* const name = variable("MONARCH_RDMA_DEVICE")) wish.name = name;
+  if (const char* const local = variable("LOCAL_RANK")) {
+    std::string_view digits = local;
+    (void)take_number(digits, wish.local_rank);  // the program may have set its own: 0 then
+  }
+  return tensor::open_verbs(**library, wish);
 }
 
 const RosterMesh* find_mesh(const PostWelcome& welcome, const std::string& name) {
@@ -56,8 +75,8 @@ Error no_mesh(const PostWelcome& welcome, const std::string& name) {
 
 }  // namespace
 
-TensorSession::TensorSession(RankPlace place, tensor::LinkWays ways)
-    : place_(std::move(place)), ways_(std::move(ways)), process_(::getpid()), asks_(kCard) {}
+TensorSession::TensorSession(RankPlace place, tensor::LinkWays ways, tensor::VerbsEnd verbs)
+    : place_(std::move(place)), ways_(std::move(ways)), verbs_(std::move(verbs)), process_(::getpid()), asks_(kCard) {}
 
 TensorSession::~TensorSession() = default;
 
@@ -71,7 +90,8 @@ Result<std::unique_ptr<TensorSession>> TensorSession::open(
   }
   MONARCH_ASSIGN(RankPlace place, read_place(variable));
   MONARCH_ASSIGN(tensor::LinkWays ways, read_ways(variable(kTensorsVariable.data())));
-  std::unique_ptr<TensorSession> made(new TensorSession(std::move(place), std::move(ways)));
+  tensor::VerbsEnd verbs = find_verbs(ways, variable);
+  std::unique_ptr<TensorSession> made(new TensorSession(std::move(place), std::move(ways), std::move(verbs)));
   TensorSession* const self = made.get();
   PostHello hello;
   hello.mesh = made->place_.mesh;
@@ -156,7 +176,8 @@ Status TensorSession::begin_to_serve(const PostWelcome& welcome, std::uint32_t g
   const std::lock_guard lock(mutex_);
   if (owner_) return {};
   tensor::OwnerPlace place{.rank = {place_.mesh, place_.rank, place_.generation}};
-  if (ways_.tcp) {
+  place.verbs = verbs_;
+  if (ways_.tcp || verbs_.device != nullptr) {
     place.address = welcome.address;
     place.first_port = welcome.first_port;
     place.last_port = welcome.last_port;
@@ -225,8 +246,8 @@ Result<std::unique_ptr<tensor::Pull>> TensorSession::pull(const std::string& mes
   }
   auto finder = std::make_unique<PostFinder>(asks_, FoundMesh{mesh, size_of(*found) / gang, gang}, words);
   return std::make_unique<tensor::Pull>(
-      tensor::PullPlace{{place_.mesh, place_.rank, place_.generation}, mesh, publication, ways_}, std::move(parts),
-      std::move(finder), words);
+      tensor::PullPlace{{place_.mesh, place_.rank, place_.generation}, mesh, publication, ways_, verbs_},
+      std::move(parts), std::move(finder), words);
 }
 
 }  // namespace monarch

@@ -61,7 +61,7 @@ class TensorSession {
     std::weak_ptr<Inbox<tensor::FinderWord>> words;
   };
 
-  TensorSession(RankPlace place, tensor::LinkWays ways);
+  TensorSession(RankPlace place, tensor::LinkWays ways, tensor::VerbsEnd verbs);
   void came(const DoorThread::Connection& connection);
   void heard(DoorClient::Heard& heard);
   void failed(const PostFailure& failure);
@@ -71,6 +71,7 @@ class TensorSession {
 
   const RankPlace place_;
   const tensor::LinkWays ways_;
+  const tensor::VerbsEnd verbs_;
   const std::int64_t process_;
   CardAsks asks_;
   std::mutex mutex_;

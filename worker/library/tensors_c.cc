@@ -149,11 +149,19 @@ Duration milliseconds_or(std::int64_t given, Duration otherwise) {
 // Once for each way that it takes.
 void say_lanes(const monarch_tensors_pull& pull, const tensor::Pulled& pulled) {
   std::string words = text("monarch: ", pull.what, " come");
-  if (pulled.by_shm > 0) words += text(" from ", counted(pulled.by_shm, "rank"), " by shm");
-  if (pulled.by_shm > 0 && pulled.by_tcp > 0) words += ",";
-  if (pulled.by_tcp > 0) words += text(" from ", counted(pulled.by_tcp, "rank"), " by tcp");
-  if (!pulled.why_not_shm.empty()) words += text(" (", pulled.why_not_shm, ")");
-  if (pulled.by_shm + pulled.by_tcp == 0 || !pull.session->is_news(words)) return;
+  const char* comma = "";
+  const auto add = [&](std::uint32_t ranks, const char* lane) {
+    if (ranks == 0) return;
+    words += text(comma, " from ", counted(ranks, "rank"), " by ", lane);
+    comma = ",";
+  };
+  add(pulled.by_shm, "shm");
+  add(pulled.by_verbs, "verbs");
+  add(pulled.by_tcp, "tcp");
+  if (!pulled.why_not_shm.empty()) words += text(" (", pulled.why_not_shm);
+  if (!pulled.why_not_verbs.empty()) words += text("; no verbs: ", pulled.why_not_verbs);
+  if (!pulled.why_not_shm.empty()) words += ")";
+  if (*comma == '\0' || !pull.session->is_news(words)) return;
   say_line(words);
 }
 
@@ -299,14 +307,19 @@ int monarch_tensors_pull_run(monarch_tensors_pull* pull, const monarch_tensors_r
     if (const auto* const failure = std::get_if<tensor::PullFailure>(&outcome)) return fail(error, *failure);
     const auto& got = std::get<tensor::Pulled>(outcome);
     say_lanes(*pull, got);
-    if (pulled == nullptr || pulled->struct_size < sizeof *pulled) return +MONARCH_TENSORS_OK;
-    pulled->gang = got.version.gang;
-    pulled->generation = got.version.version.generation;
-    pulled->number = got.version.version.number;
-    pulled->bytes = got.bytes;
-    pulled->seconds = static_cast<double>(got.time.count_nanoseconds()) / 1e9;
-    pulled->by_shm = got.by_shm;
-    pulled->by_tcp = got.by_tcp;
+    if (pulled == nullptr) return +MONARCH_TENSORS_OK;
+    monarch_tensors_pulled_v1 filled{};
+    filled.struct_size = pulled->struct_size;
+    filled.gang = got.version.gang;
+    filled.generation = got.version.version.generation;
+    filled.number = got.version.version.number;
+    filled.bytes = got.bytes;
+    filled.seconds = static_cast<double>(got.time.count_nanoseconds()) / 1e9;
+    filled.by_shm = got.by_shm;
+    filled.by_tcp = got.by_tcp;
+    filled.by_verbs = got.by_verbs;
+    // An earlier header knows the first fields alone.
+    std::memcpy(pulled, &filled, std::min<std::size_t>(pulled->struct_size, sizeof filled));
     return +MONARCH_TENSORS_OK;
   });
 }

@@ -93,6 +93,7 @@ void set_tensors(Environment& env, const JobSpec& spec) {
   if (!spec.tensors) return;
   std::vector<std::string> ways;
   if (spec.tensors->shm) ways.emplace_back("shm");
+  if (spec.tensors->verbs) ways.emplace_back("verbs");
   if (spec.tensors->tcp) ways.emplace_back("tcp");
   env.set(EnvOrigin::kMesh, std::string(kTensorsVariable), join(ways, ","));
 }

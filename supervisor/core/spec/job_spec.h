@@ -198,6 +198,7 @@ struct WorkspaceSpec {
 // Which ways tensors may take between ranks.
 struct TensorSpec {
   bool shm = true;
+  bool verbs = true;
   bool tcp = true;
   bool operator==(const TensorSpec&) const = default;
 };

@@ -59,7 +59,7 @@ std::optional<TensorSpec> build_tensors(const YamlNode& root) {
   const auto has = [ways](std::string_view way) {
     return std::any_of(ways->items.begin(), ways->items.end(), [way](const YamlNode& one) { return one.text == way; });
   };
-  return TensorSpec{.shm = has("shm"), .tcp = has("tcp")};
+  return TensorSpec{.shm = has("shm"), .verbs = has("verbs"), .tcp = has("tcp")};
 }
 
 }  // namespace

@@ -251,7 +251,7 @@ constexpr KeyHelp kHelp[] = {
     {"logs", "{max_size: 100MiB}"},
     {"logs.max_size", "100MiB"},
     {"logs.at_limit", "rotate"},
-    {"tensors", "{transports: [shm, tcp]}"},
+    {"tensors", "{transports: [shm, verbs]}"},
     {"tensors.transports", "[tcp]"},
     {"metrics", "127.0.0.1:9464"},
     {"on_event", "[[notify-send, monarch]]"},

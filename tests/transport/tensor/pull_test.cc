@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "tests/transport/tensor/tensor_gang.h"
+#include "tests/transport/tensor/test_devices.h"
 #include "transport/tensor/link_socket.h"
 
 namespace monarch::tensor {
@@ -27,13 +28,23 @@ struct Way {
 
 class PullLaneTest : public ::testing::TestWithParam<Way> {
  protected:
+  void SetUp() override {
+    if (ways().verbs) devices = std::make_unique<TestDevices>();
+  }
+  void TearDown() override { devices.reset(); }
   LinkWays ways() const { return GetParam().ways; }
-  bool shm() const { return ways().shm; }
+  // Owners by the lane that is meant.
+  std::uint32_t by_lane(const Pulled& got) const {
+    return ways().shm ? got.by_shm : ways().verbs ? got.by_verbs : got.by_tcp;
+  }
+
+  std::unique_ptr<TestDevices> devices;
 };
 
 INSTANTIATE_TEST_SUITE_P(Lanes, PullLaneTest,
-                         ::testing::Values(Way{"shm", {.machine = {}, .shm = true, .tcp = false}},
-                                           Way{"tcp", {.machine = {}, .shm = false, .tcp = true}}),
+                         ::testing::Values(Way{"shm", {.machine = {}, .shm = true, .verbs = false, .tcp = false}},
+                                           Way{"verbs", {.machine = {}, .shm = false, .verbs = true, .tcp = false}},
+                                           Way{"tcp", {.machine = {}, .shm = false, .verbs = false, .tcp = true}}),
                          [](const auto& param) { return std::string(param.param.name); });
 
 TEST_P(PullLaneTest, TakesColumnsOfRowsVersionAfterVersion) {
@@ -50,7 +61,7 @@ TEST_P(PullLaneTest, TakesColumnsOfRowsVersionAfterVersion) {
     EXPECT_EQ(got.version.version, (VersionId{1, version}));
     EXPECT_TRUE(one.is_whole(version)) << version;
     EXPECT_EQ(got.bytes, 64U * 20 * 4);
-    EXPECT_EQ(shm() ? got.by_shm : got.by_tcp, 4U);
+    EXPECT_EQ(by_lane(got), 4U);
     EXPECT_EQ(pulled(other.run(seen)).version.version.number, version);
     EXPECT_TRUE(other.is_whole(version)) << version;
     seen = got.version;
@@ -304,7 +315,8 @@ TEST_P(PullLaneTest, GivesTheLastVersionToAllItsReaders) {
 TEST_P(PullLaneTest, ComesBeforeItsPublisher) {
   const Matrix matrix{12, 12};
   for (int round = 0; round < 20; ++round) {
-    auto owner = OwnerThread::start({.rank = {"trainer", 0, 1}, .address = "127.0.0.1"}).value();
+    OwnerPlace place{.rank = {"trainer", 0, 1}, .address = "127.0.0.1", .verbs = test_verbs};
+    auto owner = OwnerThread::start(std::move(place)).value();
     std::vector<std::unique_ptr<ColumnReader>> readers;
     std::vector<std::thread> threads;
     for (int reader = 0; reader < 3; ++reader) {
@@ -437,13 +449,14 @@ TEST(Pull, SaysThatThereIsNoCommonTransport) {
   const Matrix matrix{4, 4};
   TensorGang gang(1, 1);
   gang.publish(matrix, 1);
-  ColumnReader reader(matrix, 0, 4, {.machine = {}, .shm = false, .tcp = false});
+  ColumnReader reader(matrix, 0, 4, {.machine = {}, .shm = false, .verbs = false, .tcp = false});
   reader.finds(gang);
   const PullFailure failed = failure(reader.run());
   EXPECT_EQ(failed.how, PullEnd::kUnreachable);
-  EXPECT_EQ(failed.text,
-            "no common transport: trainer/0 is on this machine and may not be read from over tcp, and shm is not "
-            "among `tensors.transports`");
+  EXPECT_EQ(
+      failed.text,
+      "no common transport: trainer/0 is on this machine and may not be read from over verbs or tcp, and shm is not "
+      "among `tensors.transports`");
 }
 
 TEST(Publisher, RefusesWhatItMayNotPublish) {

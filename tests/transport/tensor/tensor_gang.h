@@ -27,6 +27,10 @@ namespace monarch::tensor {
 
 inline constexpr Dtype kInt32{0, 32, 1};
 
+// The devices of owners and of readers that a test makes, where it has some (test_devices.h).
+inline VerbsEnd test_verbs;
+inline VerbsEnd test_reader_verbs;
+
 // Rows of a matrix; each element says where it is, and of which version.
 struct Matrix {
   std::uint64_t rows = 0;
@@ -61,7 +65,8 @@ class TensorGang {
  public:
   TensorGang(std::uint32_t ranks, std::uint64_t generation, OwnerOptions owner = {}) : generation_(generation) {
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      owners_.push_back(OwnerThread::start({.rank = {"trainer", rank, generation}, .address = "127.0.0.1"}).value());
+      OwnerPlace place{.rank = {"trainer", rank, generation}, .address = "127.0.0.1", .verbs = test_verbs};
+      owners_.push_back(OwnerThread::start(std::move(place)).value());
     }
     PublicationOptions options{.name = "weights", .publishers = {}, .registrar = 0, .owner = owner};
     for (std::uint32_t rank = 0; rank < ranks; ++rank) options.publishers.insert(rank);
@@ -126,8 +131,9 @@ class ColumnReader {
                   .box = box_,
                   .data = reinterpret_cast<char*>(memory.data()),
                   .strides = dense_strides(box_.size, sizeof(std::int32_t))};
-    pull = std::make_unique<Pull>(PullPlace{{"generator", 0, 1}, "trainer", publication, std::move(ways)},
-                                  std::vector{part}, std::move(finder), words);
+    pull = std::make_unique<Pull>(
+        PullPlace{{"generator", 0, 1}, "trainer", publication, std::move(ways), test_reader_verbs}, std::vector{part},
+        std::move(finder), words);
   }
 
   // Whoever asks from now on finds that one.

@@ -110,6 +110,7 @@ struct Pulled {
   double seconds = 0;
   std::uint32_t by_shm = 0;  // ranks that it came from
   std::uint32_t by_tcp = 0;
+  std::uint32_t by_verbs = 0;
 };
 
 namespace tensors_detail {
@@ -271,7 +272,7 @@ class TensorPull {
     monarch_tensors_pulled_v1 got{};
     got.struct_size = sizeof got;
     tensors_detail::check([&](monarch_tensors_error_v1* error) { return api_->pull_run(is_, &run, &got, error); });
-    return {got.number, got.generation, got.gang, got.bytes, got.seconds, got.by_shm, got.by_tcp};
+    return {got.number, got.generation, got.gang, got.bytes, got.seconds, got.by_shm, got.by_tcp, got.by_verbs};
   }
   // From any thread.
   void cancel() { api_->pull_cancel(is_); }

@@ -41,7 +41,7 @@ typedef struct monarch_tensors_error_v1 {
   int32_t code;
   int64_t rank;                    /* within the mesh; -1: it is of none */
   uint64_t generation;             /* of the gang that was pulled from; 0: none was found */
-  char lane[MONARCH_TENSORS_LANE]; /* "shm", "tcp"; empty: of none */
+  char lane[MONARCH_TENSORS_LANE]; /* "shm", "verbs", "tcp"; empty: of none */
   char text[MONARCH_TENSORS_TEXT];
 } monarch_tensors_error_v1;
 
@@ -134,6 +134,8 @@ typedef struct monarch_tensors_pulled_v1 {
   double seconds;
   uint32_t by_shm; /* ranks that it came from */
   uint32_t by_tcp;
+  uint32_t by_verbs;
+  uint32_t reserved;
 } monarch_tensors_pulled_v1;
 
 /* One whole version, or an error; then what is in the memory is undefined. When it returns, nothing writes into the

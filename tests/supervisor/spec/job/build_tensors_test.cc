@@ -19,9 +19,10 @@ JobSpec job(std::string_view top_lines) {
 
 TEST(Tensors, TakeAllWaysUnlessSomeAreNamed) {
   EXPECT_EQ(job("").tensors, std::nullopt);
-  EXPECT_EQ(job("tensors: {}\n").tensors, (TensorSpec{.shm = true, .tcp = true}));
-  EXPECT_EQ(job("tensors: {transports: [tcp]}\n").tensors, (TensorSpec{.shm = false, .tcp = true}));
-  EXPECT_EQ(job("tensors: {transports: [tcp, shm]}\n").tensors, (TensorSpec{.shm = true, .tcp = true}));
+  EXPECT_EQ(job("tensors: {}\n").tensors, (TensorSpec{.shm = true, .verbs = true, .tcp = true}));
+  EXPECT_EQ(job("tensors: {transports: [tcp]}\n").tensors, (TensorSpec{.shm = false, .verbs = false, .tcp = true}));
+  EXPECT_EQ(job("tensors: {transports: [tcp, shm]}\n").tensors, (TensorSpec{.shm = true, .verbs = false, .tcp = true}));
+  EXPECT_EQ(job("tensors: {transports: [verbs]}\n").tensors, (TensorSpec{.shm = false, .verbs = true, .tcp = false}));
   EXPECT_EQ(ids_and_places(load("tensors: {transports: [rdma]}\n")), std::vector<std::string>{"E0205 3:24"});
   EXPECT_FALSE(load("tensors: {transports: []}\n").loaded);
 }
