@@ -22,6 +22,7 @@ packages_cluster=(openssh-server openssh-client iproute2 util-linux procps nftab
 packages_cli=(tmux zsh fish)
 packages_package=(debootstrap util-linux iproute2)
 packages_bench=(iperf3 python3-venv strace)
+packages_rxe=(qemu-system-x86 cpio)
 packages_torchft=(procps python3-venv)
 
 say() { printf 'monarch: %s\n' "$*" >&2; }
@@ -171,4 +172,11 @@ quietly() {
     die "$complaint"
   fi
   rm -f "$log"
+}
+
+# prepare_rxe: QEMU, and a guest with soft-RoCE for it (75 MB), in a folder of this checkout. Where they cannot be had the tests are skipped.
+prepare_rxe() {
+  # What cannot be installed ends the subshell alone.
+  (install_packages "${packages_rxe[@]}") || return 0
+  /usr/bin/python3 -B "$root/tests/rxe/guest.py" prepare "$root/build-rxe" || true
 }
