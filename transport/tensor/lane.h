@@ -1,9 +1,9 @@
 #pragma once
 
 // Lane: the way that the bytes of one owner take to a reader, once there is a link: his slot, mapped (shm_lane.h), his
-// memory through a network card (verbs/verbs_lane.h), or the link itself (tcp_lane.h). It is told what to fetch, and has
-// then either all of it, and the owner's word after that, or its link has ended. It waits for nothing: the pull polls
-// for all its lanes.
+// memory through a network card (verbs/verbs_lane.h), or the link itself (tcp_lane.h). It is told what to fetch, and
+// has then either all of it, and the owner's word after that, or its link has ended. It waits for nothing: the pull
+// polls for all its lanes.
 //
 // Thread: the pull's. Lifetime: within that of the memory that is read into.
 

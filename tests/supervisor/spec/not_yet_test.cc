@@ -11,9 +11,8 @@ namespace {
 TEST(NotYet, RefusesWhatIsNotBuiltAtTheTop) {
   for (const char* line :
        {"supervisor: {on: node01}\n", "takeover: local\n", "services: {p: {mesh: m, actor: a}}\n",
-        "stores: {w: {memory: 1GiB}}\n", "metrics: 127.0.0.1:9464\n",
-        "on_event: [x]\n", "drills: {allow: true}\n", "launch: {slurm: {}}\nworkspace: {path: /usr/share}\n",
-        "supervision: {orphan: run, reallocate: {max: 0}}\n"}) {
+        "stores: {w: {memory: 1GiB}}\n", "metrics: 127.0.0.1:9464\n", "on_event: [x]\n", "drills: {allow: true}\n",
+        "launch: {slurm: {}}\nworkspace: {path: /usr/share}\n", "supervision: {orphan: run, reallocate: {max: 0}}\n"}) {
     const SpecOutcome outcome = load_text(around_top(line));
     EXPECT_EQ(ids(outcome), std::vector<std::string>{"E0401"}) << line << render(outcome.diagnostics, around_top(line));
   }

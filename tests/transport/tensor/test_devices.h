@@ -1,7 +1,7 @@
 #pragma once
 
-// The devices that tests of the verbs lane have: of a fabric that needs no card (fake_verbs.h), or the machine's own, by
-// name, where MONARCH_TEST_RDMA=OWNER,READER says so: tests/rxe does, in a guest.
+// The devices that tests of the verbs lane have: of a fabric that needs no card (fake_verbs.h), or the machine's own,
+// where MONARCH_TEST_RDMA=OWNER,READER names them: tests/rxe does, in a guest.
 //
 // Thread: the test's.
 

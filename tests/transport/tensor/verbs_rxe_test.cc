@@ -12,12 +12,15 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/transport/tensor/tensor_gang.h"
 #include "tests/transport/tensor/test_devices.h"
@@ -117,7 +120,33 @@ class RxeTest : public ::testing::TestWithParam<int> {
       command(text("/usr/sbin/tc qdisc replace dev ", wire, " root netem ", how));
     }
   }
-  static void command(const std::string& line) { EXPECT_EQ(std::system(line.c_str()), 0) << line; }
+  // Words apart by a blank each.
+  static void command(const std::string& line) {
+    std::vector<std::string> words;
+    for (std::istringstream rest(line); rest >> words.emplace_back();) continue;
+    words.pop_back();
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      (void)::execv(arguments[0], arguments.data());
+      ::_exit(127);
+    }
+    int status = -1;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << line;
+  }
+  static void cut_wire() { command("/usr/bin/ip link set v1 down"); }
+  // WARNING: the kernel takes the routes of an interface away with it (ip-route(8)), and brings none back.
+  static void mend_wire() {
+    command("/usr/bin/ip link set v1 up");
+    for (std::string state; state != "up"; std::this_thread::yield()) {
+      std::ifstream("/sys/class/net/v1/operstate") >> state;
+    }
+    command("/usr/bin/ip route replace 10.8.0.1 dev v1 src 10.8.0.2 table 101");
+    command("/usr/bin/ip route replace 10.8.0.2 dev v0 src 10.8.0.1 table 100");
+  }
 };
 
 INSTANTIATE_TEST_SUITE_P(Guest, RxeTest, ::testing::Range(0, has_real_devices() ? 1 : 0));
@@ -158,20 +187,14 @@ TEST_P(RxeTest, ARunIsCancelled) {
   EXPECT_TRUE(reader.is_whole(1));
 }
 
-// WARNING: the kernel takes the routes of an interface away with it (ip-route(8)), and brings none back.
-constexpr const char* kUp =
-    "/usr/bin/ip link set v1 up && until grep -q up /sys/class/net/v1/operstate; do :; done && "
-    "/usr/bin/ip route replace 10.8.0.1 dev v1 src 10.8.0.2 table 101 && "
-    "/usr/bin/ip route replace 10.8.0.2 dev v0 src 10.8.0.1 table 100";
-
 TEST_P(RxeTest, TheWireIsDownForAMoment) {
   OwnerProcess owner(kBig);
   owner.publish(1);
   ColumnReader reader(kBig, 0, 2'048, kVerbsOrTcp);
   reader.finds(owner.found());
   const Pulled got = pulled(run_and(reader, [&] {
-    command("/usr/bin/ip link set v1 down");
-    command(kUp);
+    cut_wire();
+    mend_wire();
   }));
   EXPECT_TRUE(reader.is_whole(1));
   EXPECT_EQ(got.by_verbs + got.by_tcp, 1U);
@@ -182,8 +205,8 @@ TEST_P(RxeTest, TheWireIsDown) {
   owner.publish(1);
   ColumnReader reader(kBig, 0, 2'048, kVerbsOrTcp);
   reader.finds(owner.found());
-  const Pulled got = pulled(run_and(reader, [&] { command("/usr/bin/ip link set v1 down"); }));
-  command(kUp);
+  const Pulled got = pulled(run_and(reader, [] { cut_wire(); }));
+  mend_wire();
   EXPECT_EQ(got.by_tcp, 1U);
   EXPECT_EQ(got.why_not_verbs, "a READ failed: transport retry counter exceeded");
   EXPECT_TRUE(reader.is_whole(1));
