@@ -97,6 +97,33 @@ def survive(folder, size, signal_name, *delays):
     open(os.path.join(folder, "end"), "w", encoding="utf-8").close()
 
 
+def publish_on():
+    """Versions without end, also when it has a successor."""
+    with tensors.publisher("steady", patience=0.2, linger=0) as steady:
+        for number in range(1 << 30):
+            with steady.version(number) as version:
+                version.put("w", array("q", [GENERATION] * 1_000))
+            time.sleep(0.02)
+
+
+def outlive(seconds):
+    """Pulls while the owner's host stands still and is replaced, and for so long after it."""
+    memory, other = array("q", bytes(8_000)), array("q", bytes(8_000))
+    pull = tensors.source("owner", "steady").into({"w": memory})
+    got = pull(timeout=20, wait=True)
+    say("first", got.generation, set(memory))
+    while got.generation == 1:
+        got = pull(newer_than=got, timeout=20, wait=True)
+    say("next", got.generation, set(memory))
+    seen = set()
+    until = time.monotonic() + float(seconds)
+    while time.monotonic() < until:
+        got = pull(newer_than=got, timeout=20)
+        with tensors.source("owner", "steady").into({"w": other}) as another:
+            seen |= {got.generation, another(timeout=20).generation, *memory, *other}
+    say("seen", seen)
+
+
 def freeze(folder, size):
     """Stands still in the middle of a pull, again and again; whoever publishes must not."""
     memory = bytearray(int(size) * MIB)
@@ -260,5 +287,6 @@ def round_floats(folder):
         say(wrong(lambda: tensors.source("t", "floats").into({"b": halves})(timeout=20)))
 
 
-{"publish_large": publish_large, "survive": survive, "freeze": freeze, "read_wrong": read_wrong,
- "publish_wrong": publish_wrong, "say_error": say_error, "publish_steadily": publish_steadily, "pull_through_a_loss": pull_through_a_loss, "round_floats": round_floats}[sys.argv[1]](*sys.argv[2:])
+WHAT = [publish_large, survive, freeze, publish_on, outlive, read_wrong, publish_wrong, say_error, publish_steadily, pull_through_a_loss,
+        round_floats]
+{run.__name__: run for run in WHAT}[sys.argv[1]](*sys.argv[2:])
