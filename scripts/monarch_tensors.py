@@ -115,6 +115,12 @@ class _Part(ctypes.Structure):
                 ("of", ctypes.POINTER(ctypes.c_uint64)), ("at", ctypes.POINTER(ctypes.c_uint64))]
 
 
+class _Mapped(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_uint32), ("dims", ctypes.c_uint32), ("data", ctypes.c_void_p), ("bytes", ctypes.c_uint64),
+                ("dtype_code", ctypes.c_uint8), ("dtype_bits", ctypes.c_uint8), ("dtype_lanes", ctypes.c_uint16),
+                ("reserved", ctypes.c_uint32), ("size", ctypes.c_uint64 * 8)]
+
+
 class _Version(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_uint32), ("gang", ctypes.c_uint32), ("generation", ctypes.c_uint64),
                 ("number", ctypes.c_uint64)]
@@ -342,10 +348,7 @@ class Version:
         code, bits = _dtype(dtype)
         shape = tuple(int(extent) for extent in shape)
         memory = self._lend(name, shape, (code, bits), of, at)
-        flat = memoryview((ctypes.c_char * memory[1]).from_address(memory[0])).cast("B")
-        if memory[1] == 0 or not shape:
-            return flat
-        return flat.cast(_FORMATS.get((code, bits), _UNKNOWN_FORMATS.get(bits, "B")), shape)
+        return _view((ctypes.c_char * memory[1]).from_address(memory[0]), (code, bits), shape)
 
     def _lend(self, name, shape, dtype, of, at):
         made = _Memory.__new__(_Memory)
@@ -357,6 +360,13 @@ class Version:
         for extent in shape:
             size *= extent
         return memory.value or 0, size
+
+
+def _view(memory, dtype, shape):
+    flat = memoryview(memory).cast("B")
+    if len(flat) == 0 or not shape:
+        return flat
+    return flat.cast(_FORMATS.get(dtype, _UNKNOWN_FORMATS.get(dtype[1], "B")), shape)
 
 
 def _dtype(name):
@@ -460,26 +470,14 @@ class Pulled:
             self.version, self.generation, self.bytes, self.seconds, self.lanes)
 
 
-class Pull:
-    """A wish for boxes of a publication, run by a call, as often as wanted."""
+class _Running:
+    """What is run by a call: a handle of the library, and its end."""
 
-    def __init__(self, mesh, name, parts):
+    def __init__(self):
         self._session = _session.use()
         self._handle = ctypes.c_void_p()
-        self._memories = []
-        wanted = []
-        for tensor, given in parts.items():
-            array, of, at = (given + (None, None))[:3] if isinstance(given, tuple) else (given, None, None)
-            memory = _Memory(array, True)
-            self._memories.append(memory)
-            wanted.append(_part(tensor, memory, of, at))
-        self._session.call("pull_make", self._session.handle, ctypes.c_char_p(mesh.encode()),
-                           ctypes.c_char_p(name.encode()), (_Part * max(len(wanted), 1))(*wanted),
-                           ctypes.c_size_t(len(wanted)), ctypes.byref(self._handle))
 
-    def __call__(self, newer_than=None, timeout=None, wait=False):
-        """Pulls the newest version, of those after `newer_than` (a Pulled), and returns a Pulled. timeout: seconds.
-        wait: a gang that ends is no error, its next generation is waited for."""
+    def _run(self, newer_than, timeout, wait):
         run = _made(_Run, flags=_NEXT_GENERATION if wait else 0,
                     timeout_ms=-1 if timeout is None else max(int(timeout * 1000), 0))
         if newer_than is not None:
@@ -493,17 +491,6 @@ class Pull:
         counts = (("shm", pulled.by_shm), ("verbs", pulled.by_verbs), ("tcp", pulled.by_tcp))
         lanes = {lane: count for lane, count in counts if count}
         return Pulled(pulled.number, pulled.generation, pulled.gang, pulled.bytes, pulled.seconds, lanes)
-
-    def cancel(self):
-        """From any thread: the call that waits raises Cancelled."""
-        self._session.tell("pull_cancel", self._handle)
-
-    def describe(self):
-        """{name: (dtype, shape)} of what was pulled from last."""
-        text = self._session.tell("pull_describe", self._handle)
-        if text is None:
-            return {}
-        return {one["name"]: (one["dtype"], tuple(one["shape"])) for one in json.loads(text.decode())["tensors"]}
 
     def close(self):
         handle, self._handle = self._handle, None
@@ -522,6 +509,71 @@ class Pull:
             self.close()
 
 
+class Mapped(_Running):
+    """All of a tensor as a rank of this machine has it: read-only, not copied, and as it is until close() or the end of
+    the block; numpy.asarray() takes it. got: a Pulled. memory: a memoryview, dense and row-major, of the dtype's format
+    (of bfloat16 of uint16)."""
+
+    def __init__(self, mesh, name, tensor, newer_than, timeout, wait):
+        super().__init__()
+        self._session.call("map_make", self._session.handle, ctypes.c_char_p(mesh.encode()), ctypes.c_char_p(name.encode()),
+                           ctypes.c_char_p(tensor.encode()), ctypes.byref(self._handle))
+        self.got = self._run(newer_than, timeout, wait)
+        mapped = _made(_Mapped)
+        self._session.call("pull_mapped", self._handle, ctypes.byref(mapped))
+        dtype = (mapped.dtype_code, mapped.dtype_bits)
+        self.shape = tuple(mapped.size[:mapped.dims])
+        self.dtype = next((known for known, code in _DTYPES.items() if code == dtype), "unknown")
+        self._address = mapped.data or 0
+        self._dtype = dtype
+        self._bytes = mapped.bytes
+
+    @property
+    def memory(self):
+        memory = (ctypes.c_char * self._bytes).from_address(self._address)
+        memory.keeps = self  # for as long as somebody looks at it
+        return _view(memory, self._dtype, self.shape).toreadonly()
+
+    @property
+    def __array_interface__(self):
+        kind = next((letter for letter, code in _TYPESTR.items() if code == self._dtype[0]), "u")
+        return {"shape": self.shape, "typestr": ("|" if self._dtype[1] == 8 else "<") + kind + str(self._dtype[1] // 8),
+                "data": (self._address, True), "version": 3}
+
+
+class Pull(_Running):
+    """A wish for boxes of a publication, run by a call, as often as wanted."""
+
+    def __init__(self, mesh, name, parts):
+        super().__init__()
+        self._memories = []
+        wanted = []
+        for tensor, given in parts.items():
+            array, of, at = (given + (None, None))[:3] if isinstance(given, tuple) else (given, None, None)
+            memory = _Memory(array, True)
+            self._memories.append(memory)
+            wanted.append(_part(tensor, memory, of, at))
+        self._session.call("pull_make", self._session.handle, ctypes.c_char_p(mesh.encode()),
+                           ctypes.c_char_p(name.encode()), (_Part * max(len(wanted), 1))(*wanted),
+                           ctypes.c_size_t(len(wanted)), ctypes.byref(self._handle))
+
+    def __call__(self, newer_than=None, timeout=None, wait=False):
+        """Pulls the newest version, of those after `newer_than` (a Pulled), and returns a Pulled. timeout: seconds.
+        wait: a gang that ends is no error, its next generation is waited for."""
+        return self._run(newer_than, timeout, wait)
+
+    def cancel(self):
+        """From any thread: the call that waits raises Cancelled."""
+        self._session.tell("pull_cancel", self._handle)
+
+    def describe(self):
+        """{name: (dtype, shape)} of what was pulled from last."""
+        text = self._session.tell("pull_describe", self._handle)
+        if text is None:
+            return {}
+        return {one["name"]: (one["dtype"], tuple(one["shape"])) for one in json.loads(text.decode())["tensors"]}
+
+
 class Source:
     """A publication of a mesh."""
 
@@ -533,6 +585,11 @@ class Source:
         """A Pull of {tensor: array}, or {tensor: (array, of, at)}: the array is the box at `at` of a tensor of shape
         `of`. The arrays are written by each call, and kept."""
         return Pull(self.mesh, self.name, parts)
+
+    def map(self, tensor, newer_than=None, timeout=None, wait=False):
+        """The tensor as a rank of this machine has it, a Mapped: nothing is copied. Its publisher goes on in other
+        memory; of more than two at a time it is refused a version. The others are as of a Pull's call."""
+        return Mapped(self.mesh, self.name, tensor, newer_than, timeout, wait)
 
     def describe(self, timeout=None):
         """{tensor: (dtype, shape)}, once a version is there."""

@@ -106,6 +106,24 @@ def publish_on():
             time.sleep(0.02)
 
 
+def map_steadily(newer):
+    """Holds a version while others follow, and goes on to a newer one."""
+    source = tensors.source("owner", "steady")
+    held = source.map("w", timeout=20)
+    with source.map("w", newer_than=held.got, timeout=20) as next_one:
+        say("next", next_one.got.version > held.got.version, next_one.got.lanes)
+    until = held.got.version + int(newer)
+    memory = array("q", bytes(8_000))
+    with source.into({"w": memory}) as pull:
+        got = pull(timeout=20)
+        while got.version < until:
+            got = pull(newer_than=got, timeout=20)
+    view = held.memory
+    say("held", held.dtype, held.shape, set(view), view.readonly, got.version >= until)
+    del held
+    say("alive", set(view))
+
+
 def outlive(seconds):
     """Pulls while the owner's host stands still and is replaced, and for so long after it."""
     memory, other = array("q", bytes(8_000)), array("q", bytes(8_000))
@@ -287,6 +305,6 @@ def round_floats(folder):
         say(wrong(lambda: tensors.source("t", "floats").into({"b": halves})(timeout=20)))
 
 
-WHAT = [publish_large, survive, freeze, publish_on, outlive, read_wrong, publish_wrong, say_error, publish_steadily, pull_through_a_loss,
+WHAT = [publish_large, survive, freeze, publish_on, map_steadily, outlive, read_wrong, publish_wrong, say_error, publish_steadily, pull_through_a_loss,
         round_floats]
 {run.__name__: run for run in WHAT}[sys.argv[1]](*sys.argv[2:])

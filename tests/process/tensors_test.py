@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import sys
 
@@ -77,6 +78,23 @@ class Tensors(tensor_jobs.TensorTest):
 
     def test_a_reader_that_stands_still_over_tcp(self):
         self.freezes("tcp")
+
+    def test_each_pair_by_each_way(self):
+        done = self.monarch("run", "--no-prefix", os.path.join(tensor_jobs.CONFIGS, "tensors-check.yaml"), "--set",
+                            "meshes.check.program=" + json.dumps([sys.executable, "tensors_check.py", "--mib", "1", "--runs", "1"]))
+        self.assert_result(done, 0, "succeeded")
+        pairs = [(one, other) for one in range(3) for other in range(3) if one != other]
+        for way, said in (("shm", r"\d+\.\d\d GB/s"), ("tcp", r"\d+\.\d\d GB/s"), ("verbs", "none: .*no common transport: .*verbs: .+")):
+            found = re.findall(rf"(?m)^rank (\d) from (\d) by {way} +{said}$", done.out)
+            self.assertEqual(found, [tuple(map(str, pair)) for pair in pairs], done)
+        self.assert_nothing_left()
+
+    def test_a_tensor_that_is_mapped(self):
+        spec = self.tensor_job(owner=["publish_on"], reader=["map_steadily", "10"])
+        done = self.monarch("run", "--no-prefix", spec, "--set", "meshes.owner.sidecar=true")
+        self.assert_result(done, 0, "succeeded")
+        self.assertEqual(done.out.splitlines(), ["next True {'shm': 1}", "held int64 (1000,) {1} True True", "alive {1}"], done)
+        self.assert_nothing_left()
 
     def test_what_is_wrong(self):
         done = self.run_pair(["publish_wrong"], ["read_wrong"])

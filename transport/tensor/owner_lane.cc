@@ -3,18 +3,18 @@
 #include <utility>
 
 #include "transport/base/text.h"
-#include "transport/tensor/shm_lane.h"
 #include "transport/tensor/tcp_lane.h"
 
 namespace monarch::tensor {
 
-OwnerLane::OwnerLane(Card card, HelloAsk ask, LinkWays ways, VerbsDestination& destination)
+OwnerLane::OwnerLane(Card card, HelloAsk ask, LinkWays ways, VerbsDestination& destination, bool maps)
     : card_(std::move(card)),
       ask_(std::move(ask)),
       ways_(std::move(ways)),
       name_(ask_.owner.name()),
       dial_(card_, ask_, ways_, true),
-      destination_(destination) {}
+      destination_(destination),
+      maps_(maps) {}
 
 void OwnerLane::begin(const VersionId& version, const LaneWork& work) {
   version_ = version;
@@ -44,8 +44,11 @@ Status OwnerLane::go_on(Instant now) {
 
 void OwnerLane::open_lane(WayDial::Linked linked) {
   verbs_ = nullptr;
+  mapping_ = nullptr;
   if (linked.way == LinkWay::kOnMachine) {
-    lane_ = std::make_unique<ShmLane>(std::move(linked.stream));
+    auto shm = std::make_unique<ShmLane>(std::move(linked.stream), maps_);
+    if (maps_) mapping_ = shm.get();
+    lane_ = std::move(shm);
     return;
   }
   auto tcp = std::make_unique<TcpLane>(std::move(linked.stream),
@@ -69,6 +72,7 @@ void OwnerLane::stop() {
   dial_.drop();
   if (!lane_ || lane_->stop()) return;
   verbs_ = nullptr;
+  mapping_ = nullptr;
   lane_.reset();
 }
 

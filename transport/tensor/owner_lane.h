@@ -18,6 +18,7 @@
 #include "transport/tensor/lane.h"
 #include "transport/tensor/link_dial.h"
 #include "transport/tensor/link_ways.h"
+#include "transport/tensor/shm_lane.h"
 #include "transport/tensor/verbs/verbs_destination.h"
 #include "transport/tensor/verbs/verbs_lane.h"
 
@@ -25,12 +26,15 @@ namespace monarch::tensor {
 
 class OwnerLane {
  public:
-  OwnerLane(Card card, HelloAsk ask, LinkWays ways, VerbsDestination& destination);
+  // `maps`: his slot is mapped, and nothing is copied from it.
+  OwnerLane(Card card, HelloAsk ask, LinkWays ways, VerbsDestination& destination, bool maps);
 
   const std::string& name() const { return name_; }
   // Once there is a link.
   std::optional<LaneKind> kind() const { return lane_ ? std::optional(lane_->kind()) : std::nullopt; }
   const std::string& why_not_shm() const { return dial_.why_not_on_machine(); }
+  // The first byte of his slot, where that is mapped.
+  const char* mapped() const { return mapping_ == nullptr ? nullptr : mapping_->mapped(); }
   // Empty: it goes by verbs, or is not to.
   std::string why_not_verbs() const { return verbs_ == nullptr ? std::string() : verbs_->why_not(); }
   void begin(const VersionId& version, const LaneWork& work);
@@ -55,6 +59,8 @@ class OwnerLane {
   VerbsDestination& destination_;
   std::unique_ptr<Lane> lane_;
   VerbsLane* verbs_ = nullptr;  // where that is the lane
+  const bool maps_;
+  ShmLane* mapping_ = nullptr;  // the same
   VersionId version_;
   const LaneWork* work_ = nullptr;  // under way
 };

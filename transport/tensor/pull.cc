@@ -16,21 +16,9 @@ namespace monarch::tensor {
 
 namespace {
 
-// From the first byte of the part to its last.
-VerbsDestination::Span span_of(const PullPart& part) {
-  std::uint64_t bytes = element_bytes(part.tensor.dtype);
-  for (std::size_t dim = 0; dim < part.box.size.size(); ++dim) {
-    if (part.box.size[dim] == 0) return {part.data, 0};
-    bytes += (part.box.size[dim] - 1) * part.strides[dim];
-  }
-  return {part.data, bytes};
-}
-
-std::vector<VerbsDestination::Span> spans_of(const std::vector<PullPart>& parts) {
-  std::vector<VerbsDestination::Span> spans;
-  spans.reserve(parts.size());
-  for (const PullPart& part : parts) spans.push_back(span_of(part));
-  return spans;
+LinkWays machine_alone(LinkWays ways) {
+  ways.verbs = ways.tcp = false;
+  return ways;
 }
 
 constexpr Duration kOthersPatience = Duration::milliseconds(20);  // for gangs nearer than the first that was found
@@ -43,6 +31,22 @@ Pull::Pull(PullPlace place, std::vector<PullPart> parts, std::unique_ptr<Registr
       finder_(std::move(finder)),
       words_(std::move(words)),
       destination_(place_.verbs, spans_of(parts_)) {}
+
+Pull::Pull(PullPlace place, std::string mapped, std::unique_ptr<RegistrarFinder> finder, FinderWords words)
+    : place_(std::move(place)),
+      maps_(std::move(mapped)),
+      finder_(std::move(finder)),
+      words_(std::move(words)),
+      destination_({}, {}) {}
+
+const TensorKind* Pull::mapped_kind() const { return mapped() == nullptr ? nullptr : &gang_->mapped->kind; }
+
+const char* Pull::mapped() const {
+  if (gang_ == nullptr || !gang_->mapped) return nullptr;
+  const auto lane = gang_->lanes.find(gang_->mapped->owner);
+  const char* const slot = lane == gang_->lanes.end() ? nullptr : lane->second->mapped();
+  return slot == nullptr ? nullptr : slot + gang_->mapped->offset;
+}
 
 HelloAsk Pull::ask_of(std::uint32_t rank) const {
   HelloAsk ask;
@@ -72,7 +76,7 @@ void Pull::begin_run(const RunOptions& options) {
   begun_at_ = boot_now();
   deadline_ = options.timeout == Duration::forever() ? Instant::never() : begun_at_ + options.timeout;
   say_at_ = options.waiting ? begun_at_ + options.waiting_every : Instant::never();
-  PullOptions core{.publication = text(place_.publication, " of ", place_.mesh),
+  PullOptions core{.publication = place_.name(),
                    .newer_than = {},
                    .deadline = deadline_,
                    .next_generation = options.next_generation};
@@ -271,20 +275,31 @@ void Pull::perform(const pull_action::Open& action) {
 // same, and beside the present one's. An index is fixed, and lanes may be at work by the first.
 void Pull::opened(StreamLink::Received& word) {
   if ((word.frame.flags & kWithIndex) != 0 && !gang_->index) {
-    Status taken = take_index(word.behind);
+    const Status taken = take_index(word.behind);
     if (!taken.ok()) return registrar_failed(ErrorCode::kInvalid, taken.error().message);
-    taken = make_work();
-    if (!taken.ok()) {
+    const Status planned = plan();
+    if (!planned.ok()) {
       gang_->index.reset();
-      const bool not_found = taken.error().code == ErrorCode::kNotFound;
-      return feed(pull_event::Unfit{not_found ? PullEnd::kNotCovered : PullEnd::kInvalid, taken.error().message});
+      const bool not_found = planned.error().code == ErrorCode::kNotFound;
+      return feed(pull_event::Unfit{not_found ? PullEnd::kNotCovered : PullEnd::kInvalid, planned.error().message});
     }
   }
   if (!gang_->index) return registrar_failed(ErrorCode::kInvalid, "it opens a version without its index");
   if (opens_ && VersionId{gang_->found.generation, word.frame.version.number} <= *opens_) return;
   pull_event::Opened event{.number = word.frame.version.number, .owners = {}};
-  for (const auto& [rank, work] : gang_->work) event.owners.insert(rank);
+  for (const auto& [rank, work] : gang_->work.by_owner) event.owners.insert(rank);
   feed(std::move(event));
+}
+
+Status Pull::plan() {
+  if (!maps_) {
+    MONARCH_ASSIGN(gang_->work, make_work(*gang_->index, gang_->cards, place_, parts_));
+    return {};
+  }
+  MONARCH_ASSIGN(gang_->mapped, find_mapped(*gang_->index, gang_->cards, place_, *maps_));
+  const MappedTensor& mapped = *gang_->mapped;
+  gang_->work.by_owner[mapped.owner].slot_bytes = mapped.offset + mapped.bytes;
+  return {};
 }
 
 Status Pull::take_index(std::string_view word) {
@@ -304,70 +319,14 @@ Status Pull::take_index(std::string_view word) {
 
 // ---- Owners.
 
-namespace {
-
-Status check_fit(const Index& index, const PullPart& part, const std::string& publication) {
-  const auto name = printable(part.tensor.name);
-  const TensorKind* const there = index.find(part.tensor.name);
-  if (there == nullptr) {
-    std::vector<std::string> names;
-    for (const TensorKind& one : index.tensors) names.push_back(one.name);
-    return Error{ErrorCode::kInvalid,
-                 text(publication, " has no tensor ", name, nearest_or_all(part.tensor.name, names))};
-  }
-  if (*there == part.tensor) return {};
-  return Error{ErrorCode::kInvalid,
-               text("tensor ", name, " of ", publication, " is ", to_text(there->dtype), ' ', to_text(there->shape),
-                    ", and is wanted as ", to_text(part.tensor.dtype), ' ', to_text(part.tensor.shape))};
-}
-
-}  // namespace
-
-Status Pull::make_work() {
-  const Index& index = *gang_->index;
-  std::map<std::uint32_t, std::vector<Shard>> shards;  // by tensor, of those that are wanted
-  for (const PullPart& part : parts_) {
-    MONARCH_TRY(check_fit(index, part, text(place_.publication, " of ", place_.mesh)));
-    shards[static_cast<std::uint32_t>(index.find(part.tensor.name) - index.tensors.data())];
-  }
-  for (const TensorPart& part : index.parts) {
-    const auto wanted = shards.find(part.tensor);
-    if (wanted == shards.end()) continue;
-    const bool near = gang_->cards.at(part.owner).machine == place_.ways.machine;
-    // Of copies elsewhere readers take different ones.
-    const std::uint32_t spread = (part.owner + place_.reader.rank) % 1'024;
-    wanted->second.push_back(
-        {.box = part.box, .owner = part.owner, .offset = part.offset, .preference = near ? 0 : 1 + spread});
-  }
-  gang_->work.clear();
-  gang_->bytes = 0;
-  for (const PullPart& part : parts_) {
-    const auto tensor = static_cast<std::uint32_t>(index.find(part.tensor.name) - index.tensors.data());
-    auto copies =
-        make_plan(shards[tensor], {{.box = part.box, .strides = part.strides}}, element_bytes(part.tensor.dtype));
-    if (!copies.ok()) {
-      return Error{copies.error().code, text("tensor ", printable(part.tensor.name), ": ", copies.error().message)};
-    }
-    for (const Copy& copy : *copies) {
-      LaneWork& work = gang_->work[copy.owner];
-      append_pieces(copy, part.data, work.pieces);
-      work.bytes += copy.bytes();
-      std::uint64_t end = copy.source + copy.row;
-      for (std::size_t loop = 0; loop < copy.depth; ++loop)
-        end += (copy.loops[loop].count - 1) * copy.loops[loop].source;
-      work.slot_bytes = std::max(work.slot_bytes, end);
-      gang_->bytes += copy.bytes();
-    }
-  }
-  return {};
-}
-
 void Pull::perform(const pull_action::Fetch& action) {
   auto& lane = gang_->lanes[action.owner];
   if (lane == nullptr) {
-    lane = std::make_unique<OwnerLane>(gang_->cards.at(action.owner), ask_of(action.owner), place_.ways, destination_);
+    lane =
+        std::make_unique<OwnerLane>(gang_->cards.at(action.owner), ask_of(action.owner),
+                                    maps_ ? machine_alone(place_.ways) : place_.ways, destination_, maps_.has_value());
   }
-  lane->begin({gang_->found.generation, action.number}, gang_->work.at(action.owner));
+  lane->begin({gang_->found.generation, action.number}, gang_->work.by_owner.at(action.owner));
   fetching_.insert(action.owner);
   begun_.insert(action.owner);
 }
@@ -452,9 +411,9 @@ void Pull::perform(const pull_action::End& action) {
   finder_->stop_asking();
   if (action.how == PullEnd::kOk) {
     Pulled pulled{.version = {gang_->found.gang, {gang_->found.generation, action.version.number}},
-                  .bytes = gang_->bytes,
+                  .bytes = gang_->work.bytes,
                   .time = boot_now() - begun_at_};
-    for (const auto& [rank, work] : gang_->work) {
+    for (const auto& [rank, work] : gang_->work.by_owner) {
       const OwnerLane& lane = *gang_->lanes.at(rank);
       switch (*lane.kind()) {
         case LaneKind::kShm: ++pulled.by_shm; continue;

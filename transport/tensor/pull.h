@@ -25,26 +25,11 @@
 #include "transport/tensor/core/pull_core.h"
 #include "transport/tensor/link_ways.h"
 #include "transport/tensor/owner_lane.h"
+#include "transport/tensor/pull_work.h"
 #include "transport/tensor/registrar_finder.h"
 #include "transport/tensor/verbs/verbs_destination.h"
 
 namespace monarch::tensor {
-
-// A part of a tensor, and memory for it.
-struct PullPart {
-  TensorKind tensor;
-  Box box;
-  char* data = nullptr;
-  Extents strides;  // in bytes
-};
-
-struct PullPlace {
-  LinkRank reader;
-  std::string mesh;  // whose ranks publish it
-  std::string publication;
-  LinkWays ways;
-  VerbsEnd verbs{};
-};
 
 // Which version of which gang.
 struct PulledVersion {
@@ -87,12 +72,18 @@ class Pull {
  public:
   // `words` is where the finder tells.
   Pull(PullPlace place, std::vector<PullPart> parts, std::unique_ptr<RegistrarFinder> finder, FinderWords words);
+  // Of one tensor, which is not fetched: the slot of an owner on this machine that has all of it stays mapped, as it is,
+  // until the next run or the end of this.
+  Pull(PullPlace place, std::string mapped, std::unique_ptr<RegistrarFinder> finder, FinderWords words);
   Pull(const Pull&) = delete;
   Pull& operator=(const Pull&) = delete;
 
   PullOutcome run(const RunOptions& options);
   // A run that is under way ends; else the next does.
   void cancel() { (void)words_->put(finder_word::Cancelled{}); }
+  // Of the tensor that the last run has mapped; nullptr: it has none.
+  const TensorKind* mapped_kind() const;
+  const char* mapped() const;
   // Of the generation that was pulled from last; nullptr: there was none.
   const Index* index() const { return gang_ && gang_->index ? &*gang_->index : nullptr; }
 
@@ -106,10 +97,9 @@ class Pull {
     std::optional<Index> index;
     std::map<std::uint32_t, Card> cards;
     std::string unknown;  // what it publishes instead
-    // By rank, of the owners of what is wanted.
-    std::map<std::uint32_t, LaneWork> work;
-    std::map<std::uint32_t, std::unique_ptr<OwnerLane>> lanes;
-    std::uint64_t bytes = 0;
+    PullWork work;
+    std::optional<MappedTensor> mapped;
+    std::map<std::uint32_t, std::unique_ptr<OwnerLane>> lanes;  // by rank
   };
 
   void begin_run(const RunOptions& options);
@@ -137,8 +127,7 @@ class Pull {
   void hear_registrar();
   void opened(StreamLink::Received& word);
   Status take_index(std::string_view word);
-  // kInvalid: what is wanted does not fit; kNotFound: nobody has some of it.
-  Status make_work();
+  Status plan();
   void go_on_lanes();
   void failed(const Error& error, std::optional<std::uint32_t> rank);
   void registrar_failed(ErrorCode code, const std::string& words);
@@ -150,6 +139,7 @@ class Pull {
 
   const PullPlace place_;
   const std::vector<PullPart> parts_;
+  const std::optional<std::string> maps_;  // tensor
   const std::unique_ptr<RegistrarFinder> finder_;
   const FinderWords words_;
   std::unique_ptr<PullCore> core_;  // of the run

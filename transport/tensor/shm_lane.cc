@@ -13,6 +13,7 @@ constexpr std::uint64_t kCopiedAtOnce = 8U << 20U;  // before others are looked 
 }  // namespace
 
 void ShmLane::begin(const VersionId& version, const LaneWork& work) {
+  let_go();
   version_ = version;
   work_ = &work;
   next_ = 0;
@@ -48,8 +49,29 @@ Status ShmLane::go_on() {
     return Error{ErrorCode::kBusy, broken_.error().message};
   }
   MONARCH_TRY(broken_);
+  if (maps_) {
+    keep_slot();
+    return broken_;
+  }
   copy_some();
   return {};
+}
+
+void ShmLane::keep_slot() {
+  if (slot_ == nullptr || kept_) return;
+  kept_ = version_;
+  ++words_asked_;
+  broken_ = link_->send({.kind = FrameKind::kMapped, .version = version_});
+  if (broken_.ok()) broken_ = link_->send({.kind = FrameKind::kWord, .version = version_});
+  if (broken_.ok()) broken_ = link_->flush();
+}
+
+void ShmLane::let_go() {
+  answer_.reset();
+  held_ = nullptr;
+  if (!kept_) return;
+  const VersionId version = *std::exchange(kept_, std::nullopt);
+  if (broken_.ok()) broken_ = link_->send({.kind = FrameKind::kUnmapped, .version = version});
 }
 
 Status ShmLane::hear() {
@@ -57,6 +79,10 @@ Status ShmLane::hear() {
     MONARCH_ASSIGN(auto received, link_->receive(kOwnersWordBytes));
     if (!received) return {};
     if (received->frame.kind == FrameKind::kUnfit) return Error{ErrorCode::kInvalid, printable(received->behind)};
+    if (received->frame.kind == FrameKind::kWord && words_asked_ > 0) {
+      if (--words_asked_ == 0 && kept_) answer_ = received->frame.offset;
+      continue;
+    }
     if (received->frame.kind != FrameKind::kSlot || asked_ == 0) {
       return Error{ErrorCode::kInvalid, "it says what nobody has asked"};
     }
@@ -106,16 +132,18 @@ void ShmLane::copy_some() {
 
 std::optional<std::uint64_t> ShmLane::word() {
   if (!is_whole()) return std::nullopt;
-  return nowhere_ ? 0 : slot_->word();
+  return nowhere_ ? 0 : maps_ ? *answer_ : slot_->word();
 }
 
 void ShmLane::say_read(const VersionId& version, bool whole) {
+  if (maps_ && whole) held_ = slot_;
   const std::uint16_t flags = whole ? kWhole : std::uint16_t{0};
   if (broken_.ok()) broken_ = link_->send({.kind = FrameKind::kRead, .flags = flags, .version = version});
   if (broken_.ok()) broken_ = link_->flush();
 }
 
 bool ShmLane::stop() {
+  if (held_ == nullptr) let_go();
   work_ = nullptr;
   slot_ = nullptr;
   return broken_.ok();

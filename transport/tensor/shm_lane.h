@@ -1,7 +1,8 @@
 #pragma once
 
 // ShmLane: an owner on this machine. His slots are mapped here once each, read-only, and their words say which holds
-// the version: so a fetch is a copy, and asks him nothing.
+// the version: so a fetch is a copy, and asks him nothing. Where what is wanted is the mapping itself he is asked to
+// leave the slot as it is: he has heard that once he says its word behind it.
 //
 // Thread, lifetime: a Lane's.
 
@@ -20,16 +21,18 @@ namespace monarch::tensor {
 
 class ShmLane final : public Lane {
  public:
-  explicit ShmLane(std::unique_ptr<StreamLink> link) : link_(std::move(link)) {}
+  ShmLane(std::unique_ptr<StreamLink> link, bool maps) : link_(std::move(link)), maps_(maps) {}
 
   LaneKind kind() const override { return LaneKind::kShm; }
   void begin(const VersionId& version, const LaneWork& work) override;
-  bool is_busy() const override { return slot_ != nullptr && !is_whole(); }
+  bool is_busy() const override { return slot_ != nullptr && (maps_ ? !kept_ : !is_whole()); }
   void poll_for(std::vector<pollfd>& descriptors) const override;
   Status go_on() override;
   std::optional<std::uint64_t> word() override;
   void say_read(const VersionId& version, bool whole) override;
   [[nodiscard]] bool stop() override;
+  // After a fetch that was whole, until the next; else nullptr.
+  const char* mapped() const { return held_ == nullptr ? nullptr : held_->start(); }
 
  private:
   struct View {
@@ -37,14 +40,24 @@ class ShmLane final : public Lane {
     std::unique_ptr<SlotView> slot;
   };
 
-  bool is_whole() const { return nowhere_ || (work_ != nullptr && slot_ != nullptr && next_ == work_->pieces.size()); }
+  bool is_whole() const {
+    if (maps_) return nowhere_ || answer_.has_value();
+    return nowhere_ || (work_ != nullptr && slot_ != nullptr && next_ == work_->pieces.size());
+  }
   void find_slot();
   Status hear();
   Status take_slot(StreamLink::Received& word);
   void copy_some();
+  void keep_slot();
+  void let_go();
 
   std::unique_ptr<StreamLink> link_;
-  Status broken_;  // what was to be said was not
+  const bool maps_;
+  std::optional<VersionId> kept_;        // that he was asked to leave as it is
+  const SlotView* held_ = nullptr;       // of a fetch that was whole
+  int words_asked_ = 0;                  // without an answer yet
+  std::optional<std::uint64_t> answer_;  // the last of them
+  Status broken_;                        // what was to be said was not
   std::map<std::uint16_t, View> views_;
   const LaneWork* work_ = nullptr;
   VersionId version_;

@@ -233,6 +233,17 @@ Result<std::unique_ptr<tensor::Publisher>> TensorSession::publish(const std::str
 
 Result<std::unique_ptr<tensor::Pull>> TensorSession::pull(const std::string& mesh, const std::string& publication,
                                                           std::vector<tensor::PullPart> parts) {
+  MONARCH_ASSIGN(PullMaterial made, material(mesh, publication));
+  return std::make_unique<tensor::Pull>(std::move(made.place), std::move(parts), std::move(made.finder), made.words);
+}
+
+Result<std::unique_ptr<tensor::Pull>> TensorSession::map(const std::string& mesh, const std::string& publication,
+                                                         const std::string& tensor) {
+  MONARCH_ASSIGN(PullMaterial made, material(mesh, publication));
+  return std::make_unique<tensor::Pull>(std::move(made.place), tensor, std::move(made.finder), made.words);
+}
+
+Result<TensorSession::PullMaterial> TensorSession::material(const std::string& mesh, const std::string& publication) {
   MONARCH_TRY(check_process());
   MONARCH_ASSIGN(const PostWelcome post, welcome());
   const RosterMesh* const found = find_mesh(post, mesh);
@@ -245,9 +256,8 @@ Result<std::unique_ptr<tensor::Pull>> TensorSession::pull(const std::string& mes
     listeners_.push_back({static_cast<std::uint32_t>(found - post.meshes.data()), gang, mesh, words});
   }
   auto finder = std::make_unique<PostFinder>(asks_, FoundMesh{mesh, size_of(*found) / gang, gang}, words);
-  return std::make_unique<tensor::Pull>(
-      tensor::PullPlace{{place_.mesh, place_.rank, place_.generation}, mesh, publication, ways_, verbs_},
-      std::move(parts), std::move(finder), words);
+  return PullMaterial{
+      {{place_.mesh, place_.rank, place_.generation}, mesh, publication, ways_, verbs_}, std::move(finder), words};
 }
 
 }  // namespace monarch

@@ -51,6 +51,9 @@ class TensorSession {
   // kNotFound: there is no such mesh.
   Result<std::unique_ptr<tensor::Pull>> pull(const std::string& mesh, const std::string& publication,
                                              std::vector<tensor::PullPart> parts);
+  // Of a tensor that is mapped.
+  Result<std::unique_ptr<tensor::Pull>> map(const std::string& mesh, const std::string& publication,
+                                            const std::string& tensor);
 
  private:
   // A pull that hears of failures.
@@ -60,6 +63,14 @@ class TensorSession {
     std::string name;
     std::weak_ptr<Inbox<tensor::FinderWord>> words;
   };
+
+  // What a pull is made of, beside what it wants.
+  struct PullMaterial {
+    tensor::PullPlace place;
+    std::unique_ptr<tensor::RegistrarFinder> finder;
+    tensor::FinderWords words;
+  };
+  Result<PullMaterial> material(const std::string& mesh, const std::string& publication);
 
   TensorSession(RankPlace place, tensor::LinkWays ways, tensor::VerbsEnd verbs);
   void came(const DoorThread::Connection& connection);

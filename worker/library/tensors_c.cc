@@ -289,6 +289,36 @@ int monarch_tensors_pull_make(monarch_tensors_session* session, const char* mesh
   });
 }
 
+int monarch_tensors_map_make(monarch_tensors_session* session, const char* mesh, const char* publication,
+                             const char* tensor, monarch_tensors_pull** pull, monarch_tensors_error_v1* error) {
+  return guarded(error, [&] {
+    auto made = session->is->map(mesh, publication, tensor);
+    if (!made.ok()) return fail(error, made.error());
+    *pull = new monarch_tensors_pull{
+        session->is.get(), std::move(*made), text(printable(publication), " of ", printable(mesh)), {}};
+    return +MONARCH_TENSORS_OK;
+  });
+}
+
+int monarch_tensors_pull_mapped(monarch_tensors_pull* pull, monarch_tensors_mapped_v1* mapped,
+                                monarch_tensors_error_v1* error) {
+  return guarded(error, [&] {
+    const tensor::TensorKind* const kind = pull->is->mapped_kind();
+    if (kind == nullptr) return fail(error, MONARCH_TENSORS_INVALID, text(pull->what, ": nothing of it is mapped"));
+    monarch_tensors_mapped_v1 filled{};
+    filled.struct_size = mapped->struct_size;
+    filled.dims = static_cast<std::uint32_t>(kind->shape.size());
+    filled.data = pull->is->mapped();
+    filled.bytes = tensor::elements(kind->shape).value_or(0) * tensor::element_bytes(kind->dtype);
+    filled.dtype_code = kind->dtype.code;
+    filled.dtype_bits = kind->dtype.bits;
+    filled.dtype_lanes = kind->dtype.lanes;
+    for (std::size_t dim = 0; dim < kind->shape.size(); ++dim) filled.size[dim] = kind->shape[dim];
+    std::memcpy(mapped, &filled, std::min<std::size_t>(mapped->struct_size, sizeof filled));
+    return +MONARCH_TENSORS_OK;
+  });
+}
+
 int monarch_tensors_pull_run(monarch_tensors_pull* pull, const monarch_tensors_run_v1* options,
                              monarch_tensors_pulled_v1* pulled, monarch_tensors_error_v1* error) {
   return guarded(error, [&] {

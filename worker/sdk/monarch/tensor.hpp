@@ -121,7 +121,8 @@ struct Api {
 #define MONARCH_TENSORS_FUNCTIONS(each)                                                                       \
   each(abi) each(session_open) each(session_close) each(publisher_open) each(version_begin) each(version_put) \
       each(version_put_as) each(version_lend) each(version_commit) each(version_abandon) each(publisher_end)  \
-          each(publisher_free) each(pull_make) each(pull_run) each(pull_cancel) each(pull_describe) each(pull_free)
+          each(publisher_free) each(pull_make) each(map_make) each(pull_mapped) each(pull_run)    \
+              each(pull_cancel) each(pull_describe) each(pull_free)
   MONARCH_TENSORS_FUNCTIONS(MONARCH_TENSORS_FUNCTION)
 #undef MONARCH_TENSORS_FUNCTION
 
@@ -282,6 +283,36 @@ class TensorPull {
   monarch_tensors_pull* is_;
 };
 
+// A tensor as a rank of this machine has it in its memory, not copied, and read-only.
+class TensorMapping {
+ public:
+  TensorMapping(tensors_detail::ApiPtr api, monarch_tensors_pull* is)
+      : api_(api), pull_(std::move(api), is), is_(is) {}
+
+  // One whole version, which then stays as it is until the next run, or the end of this.
+  Pulled run(const TensorPull::Run& options) {
+    const Pulled got = pull_.run(options);
+    mapped_.struct_size = sizeof mapped_;
+    tensors_detail::check([&](monarch_tensors_error_v1* error) { return api_->pull_mapped(is_, &mapped_, error); });
+    return got;
+  }
+  // Dense, row-major. The dtype is what it was published with.
+  template <class T>
+  const T* data() const {
+    return static_cast<const T*>(mapped_.data);
+  }
+  std::uint64_t bytes() const { return mapped_.bytes; }
+  std::vector<std::uint64_t> size() const { return {mapped_.size, mapped_.size + mapped_.dims}; }
+  // From any thread.
+  void cancel() { pull_.cancel(); }
+
+ private:
+  tensors_detail::ApiPtr api_;
+  TensorPull pull_;
+  monarch_tensors_pull* is_;
+  monarch_tensors_mapped_v1 mapped_{};
+};
+
 // A publication of a mesh.
 class TensorSource {
  public:
@@ -298,6 +329,14 @@ class TensorSource {
     monarch_tensors_pull* pull = nullptr;
     tensors_detail::check([&](monarch_tensors_error_v1* error) {
       return api_->pull_make(session_, mesh_.c_str(), name_.c_str(), wanted.data(), wanted.size(), &pull, error);
+    });
+    return {api_, pull};
+  }
+  // All of that tensor, where one rank of this machine has it.
+  TensorMapping map(const std::string& tensor) const {
+    monarch_tensors_pull* pull = nullptr;
+    tensors_detail::check([&](monarch_tensors_error_v1* error) {
+      return api_->map_make(session_, mesh_.c_str(), name_.c_str(), tensor.c_str(), &pull, error);
     });
     return {api_, pull};
   }

@@ -144,6 +144,27 @@ int monarch_tensors_pull_run(monarch_tensors_pull* pull, const monarch_tensors_r
                              monarch_tensors_pulled_v1* pulled, monarch_tensors_error_v1* error);
 /* From any thread: the run that is under way ends with MONARCH_TENSORS_CANCELLED, else the next one. */
 void monarch_tensors_pull_cancel(monarch_tensors_pull* pull);
+/* All of one tensor, as a rank of this machine has it in its memory, and not copied: the pull that is made here fetches
+ * nothing, and what it was run for stays as it is, read-only, until its next run or its end. While it is held the
+ * publisher has other memory; of more than two at a time it is refused a version. */
+int monarch_tensors_map_make(monarch_tensors_session* session, const char* mesh, const char* publication,
+                             const char* tensor, monarch_tensors_pull** pull, monarch_tensors_error_v1* error);
+
+typedef struct monarch_tensors_mapped_v1 {
+  uint32_t struct_size;
+  uint32_t dims;
+  const void* data; /* dense, row-major */
+  uint64_t bytes;
+  uint8_t dtype_code;
+  uint8_t dtype_bits;
+  uint16_t dtype_lanes;
+  uint32_t reserved;
+  uint64_t size[MONARCH_TENSORS_DIMS];
+} monarch_tensors_mapped_v1;
+
+/* After a run of such a pull that was MONARCH_TENSORS_OK. */
+int monarch_tensors_pull_mapped(monarch_tensors_pull* pull, monarch_tensors_mapped_v1* mapped,
+                                monarch_tensors_error_v1* error);
 /* What is published, once something is: JSON, {"tensors": [{"name", "dtype", "shape"}]}. It is the pull's, and valid
  * until its next run. NULL: nothing was pulled yet. */
 const char* monarch_tensors_pull_describe(monarch_tensors_pull* pull);

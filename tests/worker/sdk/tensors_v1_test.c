@@ -1,0 +1,18 @@
+/* C reads the ABI, and its structs are as they were: a program that was built before must find each field where it was. */
+
+#include <monarch/tensors_v1.h>
+
+_Static_assert(sizeof(monarch_tensors_error_v1) == 1056, "error");
+_Static_assert(offsetof(monarch_tensors_error_v1, text) == 32, "error.text");
+_Static_assert(sizeof(monarch_tensors_part_v1) == 64, "part");
+_Static_assert(offsetof(monarch_tensors_part_v1, at) == 56, "part.at");
+_Static_assert(sizeof(monarch_tensors_version_v1) == 24, "version");
+_Static_assert(sizeof(monarch_tensors_publish_v1) == 40, "publish");
+_Static_assert(offsetof(monarch_tensors_publish_v1, linger_ms) == 32, "publish.linger_ms");
+_Static_assert(sizeof(monarch_tensors_run_v1) == 24, "run");
+_Static_assert(sizeof(monarch_tensors_pulled_v1) == 56, "pulled");
+_Static_assert(offsetof(monarch_tensors_pulled_v1, by_verbs) == 48, "pulled.by_verbs");
+_Static_assert(sizeof(monarch_tensors_mapped_v1) == 96, "mapped");
+_Static_assert(offsetof(monarch_tensors_mapped_v1, size) == 32, "mapped.size");
+
+int main(void) { return MONARCH_TENSORS_ABI_V1 == 1 ? 0 : 1; }
