@@ -72,8 +72,8 @@ class Pull {
  public:
   // `words` is where the finder tells.
   Pull(PullPlace place, std::vector<PullPart> parts, std::unique_ptr<RegistrarFinder> finder, FinderWords words);
-  // Of one tensor, which is not fetched: the slot of an owner on this machine that has all of it stays mapped, as it is,
-  // until the next run or the end of this.
+  // Of one tensor, which is not fetched: the slot of an owner on this machine that has all of it stays mapped, as it
+  // is, until the next run or the end of this.
   Pull(PullPlace place, std::string mapped, std::unique_ptr<RegistrarFinder> finder, FinderWords words);
   Pull(const Pull&) = delete;
   Pull& operator=(const Pull&) = delete;

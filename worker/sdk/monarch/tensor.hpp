@@ -118,11 +118,11 @@ namespace tensors_detail {
 // The functions of the library, which is never unloaded.
 struct Api {
 #define MONARCH_TENSORS_FUNCTION(name) decltype(&::monarch_tensors_##name) name = nullptr;
-#define MONARCH_TENSORS_FUNCTIONS(each)                                                                       \
-  each(abi) each(session_open) each(session_close) each(publisher_open) each(version_begin) each(version_put) \
-      each(version_put_as) each(version_lend) each(version_commit) each(version_abandon) each(publisher_end)  \
-          each(publisher_free) each(pull_make) each(map_make) each(pull_mapped) each(pull_run)    \
-              each(pull_cancel) each(pull_describe) each(pull_free)
+#define MONARCH_TENSORS_FUNCTIONS(each)                                                                          \
+  each(abi) each(session_open) each(session_close) each(publisher_open) each(version_begin) each(version_put)    \
+      each(version_put_as) each(version_lend) each(version_commit) each(version_abandon) each(publisher_end)     \
+          each(publisher_free) each(pull_make) each(map_make) each(pull_mapped) each(pull_run) each(pull_cancel) \
+              each(pull_describe) each(pull_free)
   MONARCH_TENSORS_FUNCTIONS(MONARCH_TENSORS_FUNCTION)
 #undef MONARCH_TENSORS_FUNCTION
 
@@ -286,8 +286,7 @@ class TensorPull {
 // A tensor as a rank of this machine has it in its memory, not copied, and read-only.
 class TensorMapping {
  public:
-  TensorMapping(tensors_detail::ApiPtr api, monarch_tensors_pull* is)
-      : api_(api), pull_(std::move(api), is), is_(is) {}
+  TensorMapping(tensors_detail::ApiPtr api, monarch_tensors_pull* is) : api_(api), pull_(std::move(api), is), is_(is) {}
 
   // One whole version, which then stays as it is until the next run, or the end of this.
   Pulled run(const TensorPull::Run& options) {
