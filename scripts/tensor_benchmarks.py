@@ -10,6 +10,8 @@ import sys
 from measuring import row
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.append(os.path.join(ROOT, "tests/rxe"))
+import guest  # noqa: E402
 BUILD = os.environ.get("MONARCH_BUILD_DIR") or os.path.join(ROOT, "build")
 MONARCH = os.path.join(BUILD, "cli/monarch")
 RANKS = os.path.join(ROOT, "tests/bench/tensor_ranks.py")
@@ -59,6 +61,31 @@ def rate(size, seconds):
     return f"{size / seconds / (1 << 30):.1f} GiB/s"
 
 
+def over_verbs(runs):
+    """In one boot of a guest, turn by turn: ours, and ib_read_bw at three sizes of a READ, of which the best counts."""
+    sizes = (1 << 16, 1 << 18, 1 << 20)
+    theirs = [f"(ib_read_bw -d rxe1 -x 1 -F -s {size} -n {(64 << 20) // size} >/dev/null 2>&1 & usleep 700000; "
+              f"ib_read_bw -d rxe0 -x 1 -F -s {size} -n {(64 << 20) // size} 127.0.0.1 | sed -n 's/^ *{size} /theirs /p'; wait)"
+              for size in sizes]
+    turn = "verbs-pull rxe1 rxe0 1 | sed 's/^/ours /'; " + "; ".join(theirs)
+    try:
+        status, output = guest.run(os.path.join(ROOT, "build-rxe"), "; ".join([turn] * runs),
+                                   [os.path.join(BUILD, "tests/bench/verbs-pull")], 60.0 * runs)
+    except guest.Unavailable as why:
+        print(f"verbs: {why}")
+        return
+    words = [line.split() for line in output.splitlines()]
+    ours = [float(line[1]) for line in words if line[:1] == ["ours"]]
+    best = [float(line[3]) * (1 << 20) for line in words if line[:1] == ["theirs"]]
+    if status != 0 or len(ours) != runs or len(best) != runs * len(sizes):
+        sys.exit(f"bench: the guest ended with {status}\n{output}")
+    turns = [(mine, max(best[at * len(sizes):(at + 1) * len(sizes)])) for at, mine in enumerate(ours)]
+    ratios = [mine / other for mine, other in turns]
+    row("pull over verbs, 64 MiB of 1 owner, soft-RoCE in a guest", f"{statistics.median(ours) / 1e6:.0f} MB/s",
+        f"ib_read_bw's best {statistics.median(other for _, other in turns) / 1e6:.0f} MB/s", f"{statistics.median(ratios):.2f}",
+        f">= 0.95 {spread(ratios)}; pages warm")
+
+
 def bench_tensors(world, runs):
     for owners, shape, what in ((1, "rows", "64 MiB of 1 owner"), (8, "rows", "64 MiB of 8 owners"),
                                 (1, "columns", "64 MiB in rows of 1 KiB")):
@@ -82,6 +109,7 @@ def bench_tensors(world, runs):
         ratios = [a / b for a, b in turns if b]
         row(f"pull over tcp, {what}", rate(mine, 1), f"iperf3 -P 4 {rate(other, 1)}" if other else "",
             f"{statistics.median(ratios):.2f}" if ratios else "", f">= 0.9 {spread(ratios)}; loopback" if ratios else "")
+    over_verbs(max(runs // 2, 3))
     folder = world.folder
     for way in ("shm", "tcp"):
         heard = sorted(told(world, way, 1, ["die", folder], ["deaths", folder, 20])["heard"])

@@ -3,10 +3,11 @@ kernel, instruction by instruction where it must, over an initramfs that is made
 machine's network is touched.
 
     guest.py prepare FOLDER              downloads kernel and programs with apt-get, and makes the guest's files; once
-    guest.py run FOLDER [-t SECONDS] [-e NAME=VALUE]... PROGRAM [ARGUMENT]...
-                                         runs it in a guest: rxe0 is at 10.8.0.1 on v0, rxe1 at 10.8.0.2 on v1, a veth pair between them
+    guest.py run FOLDER COMMAND PROGRAM...
+                                         runs a line of a shell in a guest, with these programs in its PATH and ib_read_bw beside them:
+                                         rxe0 is at 10.8.0.1 on v0, rxe1 at 10.8.0.2 on v1, a veth pair between them
 
-The status of `run` is the program's; 124: its time was up; 125: the guest did not run it. Standard library only.
+The status of `run` is the command's; 124: its time was up; 125: the guest did not run it. Standard library only.
 """
 
 import hashlib
@@ -217,10 +218,6 @@ def prepare(folder):
 
 # ---- A run.
 
-def quoted(word):
-    return "'" + word.replace("'", "'\\''") + "'"
-
-
 def accelerator():
     """WARNING: /dev/kvm may be there and run no kernel but its own kind's (KVM without VT-x or AMD-V, as under pvm): the processor says."""
     try:
@@ -234,18 +231,17 @@ def accelerator():
     return "tcg,thread=multi,tb-size=256", "max,-erms"
 
 
-def run(folder, program, arguments, environment, seconds):
-    """(status, output): output and errors of the program together."""
+def run(folder, command, programs, seconds=120.0):
+    """(status, output): a line of a shell, with these programs in its PATH; output and errors together."""
     if not is_ready(folder):
         raise Unavailable("there is no guest yet: scripts/test rxe makes one")
     with tempfile.TemporaryDirectory(prefix="rxe-") as work:
         extra = os.path.join(work, "extra")
-        put(extra, "run/program", program)
-        put_libraries(extra, program)
-        lines = [f"export {name}={quoted(value)}" for name, value in environment.items()]
-        lines.append("cd /tmp && exec /run/program " + " ".join(quoted(word) for word in arguments))
+        for program in programs:
+            put(extra, os.path.join("run", os.path.basename(program)), program)
+            put_libraries(extra, program)
         with open(os.path.join(extra, "run/command"), "w", encoding="utf-8") as file:
-            file.write("\n".join(lines) + "\n")
+            file.write(f"PATH=/run:$PATH\ncd /tmp\n{command}\n")
         pack(extra, os.path.join(work, "extra.cpio"))
         with open(os.path.join(work, "initrd"), "wb") as initrd:
             for part in (os.path.join(folder, "base.cpio"), os.path.join(work, "extra.cpio")):
@@ -253,15 +249,15 @@ def run(folder, program, arguments, environment, seconds):
                     shutil.copyfileobj(file, initrd)
         files = {name: os.path.join(work, name) for name in ("output", "status", "console")}
         acceleration, processor = accelerator()
-        command = ["qemu-system-x86_64", "-M", "pc", "-accel", acceleration, "-cpu", processor, "-m", "1G", "-smp", "2", "-display", "none",
+        qemu = ["qemu-system-x86_64", "-M", "pc", "-accel", acceleration, "-cpu", processor, "-m", "1G", "-smp", "2", "-display", "none",
                    "-nodefaults", "-no-user-config", "-no-reboot", "-kernel", os.path.join(folder, "kernel"),
                    "-initrd", os.path.join(work, "initrd"), "-append",
                    "console=ttyS0 quiet panic=-1 nokaslr mitigations=off random.trust_cpu=on", "-serial", "file:" + files["console"],
                    "-device", "virtio-serial-pci"]
         for name in ("output", "status"):
-            command += ["-chardev", f"file,id={name},path={files[name]}", "-device", f"virtserialport,chardev={name},name={name}"]
+            qemu += ["-chardev", f"file,id={name},path={files[name]}", "-device", f"virtserialport,chardev={name},name={name}"]
         try:
-            done = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            done = subprocess.run(qemu, check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                   timeout=seconds)
             late, words = False, done.stdout.decode(errors="replace")
         except subprocess.TimeoutExpired:
@@ -288,15 +284,7 @@ def main(words):
     if len(words) < 3 or words[0] != "run":
         print(__doc__, file=sys.stderr)
         return 2
-    folder, rest, seconds, environment = words[1], words[2:], 120.0, {}
-    while rest and rest[0] in ("-t", "-e"):
-        if rest[0] == "-t":
-            seconds = float(rest[1])
-        else:
-            name, _, value = rest[1].partition("=")
-            environment[name] = value
-        rest = rest[2:]
-    status, output = run(folder, shutil.which(rest[0]) or rest[0], rest[1:], environment, seconds)
+    status, output = run(words[1], words[2], words[3:])
     sys.stdout.write(output)
     return status
 

@@ -14,10 +14,9 @@ WORDS = {"OK": "ok", "FAILED": "not ok", "SKIPPED": "not ok"}
 
 
 def main():
-    folder = os.path.join(ROOT, "build-rxe")
+    command = f"MONARCH_TEST_RDMA=rxe1,rxe0 {os.path.basename(PROGRAM)} --gtest_color=no '--gtest_filter={CASES}'"
     try:
-        status, output = guest.run(folder, PROGRAM, ["--gtest_color=no", "--gtest_filter=" + CASES], {"MONARCH_TEST_RDMA": "rxe1,rxe0"},
-                                   BOOT_S)
+        status, output = guest.run(os.path.join(ROOT, "build-rxe"), command, [PROGRAM], BOOT_S)
     except guest.Unavailable as why:
         print(f"1..0 # SKIP {why}")
         return 77
