@@ -1,19 +1,14 @@
 #include "transport/tensor/link_socket.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
 
 #include "transport/base/machine.h"
-#include "transport/base/socket_address.h"
 #include "transport/base/text.h"
 
 namespace monarch::tensor {
@@ -22,14 +17,6 @@ namespace {
 
 constexpr int kBacklog = 1'024;
 constexpr std::size_t kNameBytes = 16;
-constexpr int kAliveSeconds = 3;
-constexpr unsigned kUnansweredMilliseconds = 10'000;  // of what was sent; then the connection has ended
-
-Result<UniqueFd> make_socket(int family) {
-  UniqueFd socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.valid()) return errno_error("a socket for tensors", errno);
-  return socket;
-}
 
 // The name of a path that begins with "@", as the kernel has it.
 socklen_t machine_address(const std::string& path, sockaddr_un& address) {
@@ -37,18 +24,6 @@ socklen_t machine_address(const std::string& path, sockaddr_un& address) {
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path + 1, path.data() + 1, path.size() - 1);
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
-}
-
-// Small words are not kept back, and one who has lost his host is not waited for for ever. Of a machine's own neither
-// is anything; what fails is as it was.
-void set_stream_options(int fd) {
-  const int on = 1;
-  (void)::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  (void)::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUnansweredMilliseconds, sizeof kUnansweredMilliseconds);
-  // Who only waits hears of a lost host by these: they are answered by the kernel of a process that stands still, too.
-  (void)::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  (void)::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &kAliveSeconds, sizeof kAliveSeconds);
-  (void)::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &kAliveSeconds, sizeof kAliveSeconds);
 }
 
 Status is_ours(int fd) {
@@ -59,24 +34,12 @@ Status is_ours(int fd) {
   return Error{ErrorCode::kInvalid, text("a process of user ", peer.uid, " is at a link")};
 }
 
-Error connect_error(const std::string& where, int error) {
-  const bool nobody = error == ECONNREFUSED || error == ENOENT;
-  const bool let_go = error == ECONNRESET || error == EPIPE;  // with us in his queue
-  const ErrorCode code = nobody ? ErrorCode::kGone : let_go ? ErrorCode::kBusy : ErrorCode::kTimeout;
-  return errno_error(code, text("connecting to ", where), error);
-}
-
-Result<UniqueFd> begin_connect(UniqueFd socket, const sockaddr* address, socklen_t size, const std::string& where) {
-  if (::connect(socket.get(), address, size) == 0 || errno == EINPROGRESS) return socket;
-  return connect_error(where, errno);
-}
-
 }  // namespace
 
 Result<LinkListener> listen_on_machine() {
   LinkListener listener;
   listener.path = text("@monarch-tensors-", to_hex(random_bytes(kNameBytes)));
-  MONARCH_ASSIGN(listener.socket, make_socket(AF_UNIX));
+  MONARCH_ASSIGN(listener.socket, make_stream_socket(AF_UNIX));
   sockaddr_un address{};
   const socklen_t size = machine_address(listener.path, address);
   if (::bind(listener.socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
@@ -86,37 +49,10 @@ Result<LinkListener> listen_on_machine() {
   return listener;
 }
 
-Result<LinkListener> listen_for_hosts(const std::string& address, std::uint16_t first, std::uint16_t last) {
-  int error = EADDRINUSE;
-  for (std::uint32_t port = first; port <= std::max(first, last); ++port) {
-    const SocketAddress at = socket_address(address, static_cast<std::uint16_t>(port));
-    if (at.size == 0) return Error{ErrorCode::kInvalid, text("`", printable(address), "` is no numeric address")};
-    LinkListener listener;
-    MONARCH_ASSIGN(listener.socket, make_socket(at.family()));
-    const int on = 1;
-    (void)::setsockopt(listener.socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // what was in use just now
-    if (::bind(listener.socket.get(), at.get(), at.size) == 0 && ::listen(listener.socket.get(), kBacklog) == 0) {
-      listener.port = port_of(listener.socket.get());
-      return listener;
-    }
-    error = errno;
-    if (error != EADDRINUSE && error != EACCES) break;
-  }
-  const std::string ports = first == 0 ? "" : text(" ports ", first, " to ", last);
-  return errno_error(text("listening for readers of tensors at ", address, ports), error);
-}
-
 Result<UniqueFd> accept_link(const LinkListener& listener) {
   for (;;) {
-    UniqueFd socket(::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket.valid() && errno == ECONNABORTED) continue;
-    if (!socket.valid()) return errno_error("accepting a link", errno);
-    if (listener.path.empty()) {
-      set_stream_options(socket.get());
-    } else if (!is_ours(socket.get()).ok()) {
-      continue;
-    }
-    return socket;
+    MONARCH_ASSIGN(UniqueFd socket, accept_host(listener.socket));
+    if (listener.path.empty() || is_ours(socket.get()).ok()) return socket;
   }
 }
 
@@ -124,30 +60,10 @@ Result<UniqueFd> connect_on_machine(const std::string& path) {
   sockaddr_un address{};
   const socklen_t size = machine_address(path, address);
   if (size == 0) return Error{ErrorCode::kInvalid, text("`", printable(path), "` is no socket of this machine")};
-  MONARCH_ASSIGN(UniqueFd socket, make_socket(AF_UNIX));
+  MONARCH_ASSIGN(UniqueFd socket, make_stream_socket(AF_UNIX));
   MONARCH_ASSIGN(socket, begin_connect(std::move(socket), reinterpret_cast<const sockaddr*>(&address), size, path));
   MONARCH_TRY(is_ours(socket.get()));
   return socket;
-}
-
-Result<UniqueFd> connect_to_host(const std::string& address, std::uint16_t port) {
-  const SocketAddress to = socket_address(address, port);
-  if (to.size == 0) return Error{ErrorCode::kInvalid, text("`", printable(address), "` is no numeric address")};
-  MONARCH_ASSIGN(UniqueFd socket, make_socket(to.family()));
-  set_stream_options(socket.get());
-  return begin_connect(std::move(socket), to.get(), to.size, text(address, " port ", port));
-}
-
-// WARNING: while a connection is on its way there is no error, and no peer either.
-Result<bool> connected(const UniqueFd& socket) {
-  pollfd waiting{socket.get(), POLLOUT, 0};
-  if (::poll(&waiting, 1, 0) <= 0) return false;
-  int error = 0;
-  socklen_t size = sizeof error;
-  if (::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
-  if (error != 0) return connect_error("its port", error);
-  if (connected_to_itself(socket.get())) return connect_error("its port", ECONNREFUSED);
-  return true;
 }
 
 }  // namespace monarch::tensor

@@ -9,6 +9,7 @@
 
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
+#include "transport/wire/host_socket.h"
 
 namespace monarch::tensor {
 
@@ -20,17 +21,10 @@ struct LinkListener {
 
 // In the abstract namespace: its name goes with its process, whatever ends that (unix(7)).
 Result<LinkListener> listen_on_machine();
-// At that numeric address, at the first free port of first to last; 0: any.
-Result<LinkListener> listen_for_hosts(const std::string& address, std::uint16_t first, std::uint16_t last);
-
 // Nothing: nobody waits any more. `on_machine`: it has to be a process of this user.
 Result<UniqueFd> accept_link(const LinkListener& listener);
 
-// The connection may still be on its way: its socket is writable once that is known. kGone: nobody listens there.
-// kBusy: he let go.
+// The connection may still be on its way (wire/host_socket.h). kGone: nobody listens there.
 Result<UniqueFd> connect_on_machine(const std::string& path);
-Result<UniqueFd> connect_to_host(const std::string& address, std::uint16_t port);
-// What has become of it; false: nothing yet.
-Result<bool> connected(const UniqueFd& socket);
 
 }  // namespace monarch::tensor

@@ -43,7 +43,9 @@ Status OwnerServer::listen() {
   MONARCH_ASSIGN(on_machine_, listen_on_machine());
   card_.path = on_machine_.path;
   if (!place_.address.empty()) {
-    MONARCH_ASSIGN(for_hosts_, listen_for_hosts(place_.address, place_.first_port, place_.last_port));
+    MONARCH_ASSIGN(HostListener for_hosts,
+                   listen_for_hosts(place_.address, place_.first_port, place_.last_port, "readers of tensors"));
+    for_hosts_ = {.socket = std::move(for_hosts.socket), .path = {}, .port = for_hosts.port};
     card_.address = place_.address;
     card_.port = for_hosts_.port;
   }
