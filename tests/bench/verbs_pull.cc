@@ -1,5 +1,5 @@
-// verbs-pull OWNER_DEVICE READER_DEVICE RUNS: pulls 64 MiB of another process by READs, and says the bytes a second of each
-// run, a line each. All bytes are compared after each. The first, which is not counted, warms both sides.
+// verbs-pull OWNER_DEVICE READER_DEVICE RUNS: pulls 64 MiB of another process by READs, and says the bytes a second of
+// each run, a line each. All bytes are compared after each. The first, which is not counted, warms both sides.
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -7,10 +7,12 @@ endpoint, and says in the end what came of them.
 import contextlib
 import json
 import re
+import socket
 import time
 
 import actors
 import harness
+import linux
 import recovery
 from actors import actor, plugin
 
@@ -90,6 +92,42 @@ class ActorFaults(actors.ActorTest):
         harness.wait_for(lambda: self.monarch("status", "--json").status == 0 and self.rank_pids() == before, "the next supervisor")
         seen = self.end(run)
         self.assertEqual(set(seen["kinds"]), {"value"}, seen)
+
+    def test_the_connection_of_a_large_body_is_cut(self):
+        """Nobody but the posts hears of it: each call ends once, and none passes another."""
+        rounds, go = 6, self.path("work", "go")
+        run = self.start("run", "--no-prefix", self.actor_job(
+            {"tally": actor("steady", "Tally")},
+            {"plugin": plugin("steady"), "entry": "carry", "args": {"rounds": rounds, "go": go}}, gpus=1))
+        run.wait_for_out("ready")
+        before = {own[0] for sockets in self.sockets_of_posts().values() for own in sockets.values() if own[2]}
+        self.write("go", "")
+        cut = 0
+        for number in range(rounds):
+            run.wait_for_out(f"round {number}")
+            cut += self.cut_in_the_middle(before, number % 2)
+        self.assertGreater(cut, rounds // 2, "of those that were to be cut")
+        self.assertEqual(run.finished(60).status, 0, run)
+        self.assertRegex(run.out, r"wrong 0, value [1-6](, gone [1-5])?\n$")
+        self.assert_nothing_left()
+
+    def sockets_of_posts(self):
+        return {post.pid: linux.tcp_sockets(post.pid) for post in self.find("monarch-worker", "post")}
+
+    def cut_in_the_middle(self, ports, direction):
+        """Whether a connection for bodies was, which is at none of these ports: some MiB of what is said there, or heard, have
+        gone by it since it was first looked at."""
+        before = {}
+        until = time.monotonic() + 3
+        while time.monotonic() < until:
+            for pid, fd in [(pid, fd) for pid, sockets in self.sockets_of_posts().items()
+                            for fd, (local, remote, listens) in sockets.items() if not listens and not ports & {local, remote}]:
+                with contextlib.suppress(OSError), contextlib.closing(linux.borrow_socket(pid, fd)) as connection:
+                    gone = linux.tcp_bytes(connection)[direction]
+                    if gone - before.setdefault((pid, fd), gone) > 4 << 20:
+                        connection.shutdown(socket.SHUT_RDWR)
+                        return True
+        return False
 
     def test_a_flood_costs_no_beat(self):
         run = self.start("run", "--no-prefix", self.actor_job(

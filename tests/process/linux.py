@@ -3,6 +3,7 @@
 import ctypes
 import fcntl
 import os
+import socket
 import struct
 
 CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS = 0x00020000, 0x02000000, 0x04000000
@@ -89,3 +90,46 @@ def close_all_but(kept):
                 os.close(int(name))
             except OSError:
                 pass  # the one that listed the folder
+
+
+# ---- Sockets of another process.
+
+_PIDFD_GETFD = 438
+_TCP_INFO_BYTES = 120  # linux/tcp.h: tcpi_bytes_acked, tcpi_bytes_received
+
+
+def tcp_sockets(pid):
+    """{descriptor: (local port, remote port, listens)} of a process of this network namespace."""
+    known = {}
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with open(table, encoding="ascii") as file:
+            for line in file.read().splitlines()[1:]:
+                words = line.split()
+                ports = [int(address.rsplit(":", 1)[1], 16) for address in words[1:3]]
+                known[int(words[9])] = (*ports, words[3] == "0A")
+    found = {}
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            kind, _, inode = os.readlink(f"/proc/{pid}/fd/{fd}").partition(":[")
+        except OSError:
+            continue  # it has just been closed
+        if kind == "socket" and int(inode[:-1]) in known:
+            found[int(fd)] = known[int(inode[:-1])]
+    return found
+
+
+def borrow_socket(pid, fd):
+    """The same socket in this process: pidfd_getfd(2)."""
+    process = os.pidfd_open(pid)
+    try:
+        number = _libc.syscall(_PIDFD_GETFD, process, fd, 0)
+    finally:
+        os.close(process)
+    if number < 0:
+        _call(f"descriptor {fd} of process {pid}", number)
+    return socket.socket(fileno=number)
+
+
+def tcp_bytes(connection):
+    """(acknowledged, received) since it was made."""
+    return struct.unpack_from("=QQ", connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), _TCP_INFO_BYTES)

@@ -361,6 +361,14 @@ struct LineResync {
 };
 MONARCH_MESSAGE(LineResync, 163, ends)
 
+// Where a large body is on its way, beside the messages: by which connection for bodies, and its number there.
+struct AsideBody {
+  std::uint64_t link = 0;
+  std::uint64_t number = 0;
+  bool operator==(const AsideBody&) const = default;
+};
+MONARCH_FIELDS(AsideBody, link, number)
+
 struct AskedRank {
   Rank rank;
   bool nobody = false;  // nobody waits for it any more; it is a number and nothing else
@@ -378,9 +386,10 @@ struct LineAsks {
   CallTarget target;
   CallerName caller;
   CallBody body;
+  std::optional<AsideBody> aside;  // there the body is
   bool operator==(const LineAsks&) const = default;
 };
-MONARCH_MESSAGE(LineAsks, 164, ends, first, heard, mesh, ranks, target, caller, body)
+MONARCH_MESSAGE(LineAsks, 164, ends, first, heard, mesh, ranks, target, caller, body, aside)
 
 // target → root.
 struct LineAnswer {
@@ -388,9 +397,10 @@ struct LineAnswer {
   AnswerNumber said = 0;
   AskNumber number = 0;
   CallOutcome outcome;
+  std::optional<AsideBody> aside;  // there its body is
   bool operator==(const LineAnswer&) const = default;
 };
-MONARCH_MESSAGE(LineAnswer, 165, ends, said, number, outcome)
+MONARCH_MESSAGE(LineAnswer, 165, ends, said, number, outcome, aside)
 
 // root → target: nobody waits for this one any more.
 struct LineTakeBack {
@@ -407,5 +417,26 @@ struct LineHeard {
   bool operator==(const LineHeard&) const = default;
 };
 MONARCH_MESSAGE(LineHeard, 167, ends, heard)
+
+inline constexpr std::uint64_t kBodyAsideBytes = 256U << 10U;  // from so many on a body goes by a connection of its own
+
+enum class BodyLinkKind : std::uint8_t {
+  kAsk,    // who has dialled → who was dialled: he wants one
+  kOffer,  // the answer, also unasked: who was dialled listens at `port`
+  kOver,   // either: `link` has ended
+};
+constexpr BodyLinkKind monarch_enum_max(BodyLinkKind) { return BodyLinkKind::kOver; }
+
+// Of a connection for bodies between two posts (transport/peers/body_links.h).
+struct BodyLinkWord {
+  BodyLinkKind kind = BodyLinkKind::kAsk;
+  bool with_aes = false;  // who asks has AES-256-GCM; both use it
+  std::uint64_t link = 0;
+  std::uint16_t port = 0;
+  codec::Bytes name;    // what who connects says first
+  codec::Bytes secret;  // the keys come from it
+  bool operator==(const BodyLinkWord&) const = default;
+};
+MONARCH_MESSAGE(BodyLinkWord, 168, kind, with_aes, link, port, name, secret)
 
 }  // namespace monarch

@@ -65,6 +65,26 @@ Result<UniqueFd> MemoryPool::lend(std::string_view bytes) {
   return lent;
 }
 
+Result<MemoryPool::Filling> MemoryPool::fill(std::uint64_t bytes) {
+  const std::size_t size = block_bytes(bytes);
+  Block block = size <= kMostBytes ? take(size) : nullptr;
+  if (block != nullptr) return Filling{std::move(block), true};
+  MONARCH_ASSIGN(block, LentMemory::make(kName, static_cast<std::size_t>(bytes)));
+  return Filling{std::move(block), false};
+}
+
+Result<UniqueFd> MemoryPool::lend(Filling filled) {
+  Result<UniqueFd> lent = filled.block->reader();
+  give_back(std::move(filled));
+  return lent;
+}
+
+void MemoryPool::give_back(Filling filling) {
+  if (!filling.pooled) return;
+  const std::lock_guard lock(mutex_);
+  blocks_.push_back(std::move(filling.block));
+}
+
 std::size_t MemoryPool::bytes() {
   const std::lock_guard lock(mutex_);
   return bytes_;

@@ -36,6 +36,14 @@ class MemoryPool {
 
   // A descriptor, for reading, of memory that begins with these bytes; there may be more behind them.
   Result<UniqueFd> lend(std::string_view bytes);
+  // A block that is written first, so many bytes of it, and then lent, or given back.
+  struct Filling {
+    std::unique_ptr<LentMemory> block;
+    bool pooled = false;
+  };
+  Result<Filling> fill(std::uint64_t bytes);
+  Result<UniqueFd> lend(Filling filled);
+  void give_back(Filling filling);
   // What the blocks take, whether they are lent or not.
   std::size_t bytes();
 

@@ -54,6 +54,14 @@ Status BodyStore::take(CallBody& body, std::string_view beside) {
   return {};
 }
 
+Status BodyStore::take(CallBody& body, BodyStream::Arrived arrived) {
+  if (arrived.bytes != body.bytes) {
+    return Error{ErrorCode::kInvalid, text(arrived.bytes, " bytes came for a body that has ", body.bytes)};
+  }
+  body.at = add(Memory{.fd = std::move(arrived.memory), .bytes = arrived.bytes, .mapping = nullptr});
+  return {};
+}
+
 // The memory that goes beside the message; nullptr when the message itself has all.
 BodyStore::Memory* BodyStore::give_here(CallBody& body) {
   const auto found = bodies_.find(body.at);
@@ -78,14 +86,21 @@ Status BodyStore::give(CallBody& body, std::vector<UniqueFd>& beside) {
 }
 
 Status BodyStore::give(CallBody& body, std::vector<ZmqFrame>& beside) {
-  Memory* const memory = give_here(body);
-  if (memory == nullptr) return {};
+  if (give_here(body) == nullptr) return {};
+  MONARCH_ASSIGN(const auto mapping, share(body));
+  body.way = BodyWay::kBeside;
+  beside.push_back(ZmqFrame::hold(mapping->bytes(), mapping));
+  return {};
+}
+
+Result<std::shared_ptr<const MappedMemory>> BodyStore::share(const CallBody& body) {
+  const auto found = bodies_.find(body.at);
+  Memory* const memory = found == bodies_.end() ? nullptr : std::get_if<Memory>(&found->second);
+  if (memory == nullptr) return std::shared_ptr<const MappedMemory>();
   if (!memory->mapping) {
     MONARCH_ASSIGN(memory->mapping, MappedMemory::map(memory->fd.get(), memory->bytes));
   }
-  body.way = BodyWay::kBeside;
-  beside.push_back(ZmqFrame::hold(memory->mapping->bytes(), memory->mapping));
-  return {};
+  return memory->mapping;
 }
 
 }  // namespace monarch::post

@@ -17,6 +17,7 @@
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
 #include "transport/messages/post.h"
+#include "transport/peers/body_stream.h"
 #include "transport/wire/mapped_memory.h"
 #include "transport/wire/memory_pool.h"
 #include "transport/zmq/frame.h"
@@ -29,12 +30,17 @@ class BodyStore {
   Status take(CallBody& body, UniqueFd beside);
   // What came with a message of another post.
   Status take(CallBody& body, std::string_view beside);
+  // What came by a connection for bodies.
+  Status take(CallBody& body, BodyStream::Arrived arrived);
   void free(BodyId body) { bodies_.erase(body); }
+  MemoryPool& pool() { return memory_; }
 
   // For a message to the door: fills in how the body travels; with a descriptor where it goes beside.
   Status give(CallBody& body, std::vector<UniqueFd>& beside);
   // The same for another post, without a copy of the bytes.
   Status give(CallBody& body, std::vector<ZmqFrame>& beside);
+  // Its bytes where they lie; nullptr: it is small, and in this process's memory.
+  Result<std::shared_ptr<const MappedMemory>> share(const CallBody& body);
 
   std::size_t size() const { return bodies_.size(); }
 

@@ -17,6 +17,7 @@ namespace monarch::post {
 namespace {
 
 constexpr std::size_t kOverhead = 1U << 20U;  // of a message beside its body
+constexpr std::size_t kEarlyBodies = 64;      // of one way from another host
 constexpr Duration kResumeAfter = Duration::milliseconds(100);
 constexpr Duration kCountedEvery = Duration::seconds(1);  // what a report counts; what others wait for goes at once
 
@@ -65,10 +66,15 @@ Status Post::open(SignalFd& signals) {
 Status Post::open_links() {
   std::random_device random;
   PeerLinks::Handlers heard{
-      .on_message = [this](HostId from, PeerVia /*via*/, const FrameHeader& header,
-                           std::vector<ZmqFrame>&& frames) { return on_peer(from, header, frames); },
+      .on_message = [this](HostId from, PeerVia via, const FrameHeader& header,
+                           std::vector<ZmqFrame>&& frames) { return on_peer(from, via, header, frames); },
       .on_up = [this](HostId host) { feed(post_event::PeerUp{host}); },
-      .on_down = [this](HostId host) { feed(post_event::PeerDown{host}); }};
+      .on_down =
+          [this](HostId host) {
+            awaited_.erase({host, PeerVia::kOurs});  // all of it is said again
+            body_links_->drop(host, PeerVia::kOurs);
+            feed(post_event::PeerDown{host});
+          }};
   MONARCH_ASSIGN(links_, PeerLinks::open(*context_, *zmq_loop_, keys_,
                                          {.kind = "post",
                                           .job = setup_.job,
@@ -77,6 +83,17 @@ Status Post::open_links() {
                                           .link = link_options(),
                                           .seed = random()},
                                          std::move(heard)));
+  BodyLinks::Handlers bodies{
+      .on_body = [this](HostId from, PeerVia via, BodyStream::Arrived&& body) { on_body(from, via, std::move(body)); },
+      .on_lost = [this](HostId host, PeerVia via) { body_link_lost(host, via); },
+      .say = [this](HostId host, PeerVia via, const BodyLinkWord& word) { say_of_bodies(host, via, word); },
+      .address_of = [this](HostId host) { return address_of(host); }};
+  body_links_ = std::make_unique<BodyLinks>(*loop_, bodies_.pool(),
+                                            BodyLinks::Options{.address = setup_.address,
+                                                               .first_port = setup_.first_port,
+                                                               .last_port = setup_.last_port,
+                                                               .most = PostLimits().body_bytes},
+                                            std::move(bodies));
   return {};
 }
 
@@ -133,16 +150,90 @@ void Post::on_door(DoorId door, const Frame& frame, std::vector<UniqueFd> descri
   feed(post_event::DoorSaid{door, std::move(*message)});
 }
 
-Status Post::on_peer(HostId from, const FrameHeader& header, const std::vector<ZmqFrame>& frames) {
+Status Post::on_peer(HostId from, PeerVia via, const FrameHeader& header, const std::vector<ZmqFrame>& frames) {
+  if (header.type == number_of<BodyLinkWord>()) {
+    return route(header, frames.front().bytes(),
+                 when<BodyLinkWord>([&](BodyLinkWord&& word) { body_links_->heard(from, via, word); }));
+  }
   MONARCH_ASSIGN(post_event::PeerMessage message, read_peer_message(header, frames.front().bytes()));
+  return on_line(from, via, std::move(message), frames);
+}
+
+// Its body is beside it, or comes by a connection of its own, for which it waits, and all behind it.
+Status Post::on_line(HostId from, PeerVia via, post_event::PeerMessage&& message, const std::vector<ZmqFrame>& frames) {
+  std::optional<AsideBody> aside;
   MONARCH_TRY(std::visit(
       [&](auto& one) -> Status {
+        if (std::optional<AsideBody>* const its = aside_of(one)) aside = *its;
         CallBody* const body = body_of(one);
-        return body == nullptr ? Status() : bodies_.take(*body, frames.size() > 1 ? frames[1].bytes() : "");
+        if (body == nullptr || aside) return {};
+        return bodies_.take(*body, frames.size() > 1 ? frames[1].bytes() : "");
       },
       message));
-  feed(post_event::PeerSaid{from, std::move(message)});
+  if (aside && !body_links_->comes_by(from, via, aside->link)) {
+    // It was said before its connection ended: it is said again.
+    std::visit([&](const auto& one) { resume_later(from, via, one.ends); }, message);
+    return {};
+  }
+  awaited_[{from, via}].said(std::move(message), aside ? std::optional(aside->number) : std::nullopt);
+  go_on(from, via);
   return {};
+}
+
+void Post::on_body(HostId from, PeerVia via, BodyStream::Arrived&& body) {
+  auto& awaited = awaited_[{from, via}];
+  const std::uint64_t number = body.number;
+  awaited.arrived(number, std::move(body));
+  // None is sent before its message, but one or the other may be faster.
+  if (awaited.early() > kEarlyBodies) return body_links_->drop(from, via);
+  go_on(from, via);
+}
+
+// Where it is not said bodies go the slower way.
+void Post::say_of_bodies(HostId host, PeerVia via, const BodyLinkWord& word) {
+  FrameHeader header;
+  header.type = number_of<BodyLinkWord>();
+  std::vector<ZmqFrame> frames;
+  frames.push_back(ZmqFrame::take(encode_payload(word)));
+  (void)links_->send(host, via, header, std::move(frames));
+}
+
+std::string Post::address_of(HostId host) const {
+  for (const PeerAddress& peer : core_.peers()) {
+    if (peer.host == host) return peer.address;
+  }
+  return {};
+}
+
+void Post::go_on(HostId from, PeerVia via) {
+  const std::pair way{from, via};
+  for (auto found = awaited_.find(way); found != awaited_.end(); found = awaited_.find(way)) {
+    auto next = found->second.take();
+    if (!next) {
+      if (found->second.is_empty()) awaited_.erase(found);
+      return;
+    }
+    const Status taken = std::visit(
+        [&](auto& one) -> Status {
+          if (std::optional<AsideBody>* const its = aside_of(one)) its->reset();
+          return next->body ? bodies_.take(*body_of(one), std::move(*next->body)) : Status();
+        },
+        next->message);
+    if (!taken.ok()) {
+      log_warn("the post of host ", from.value(), ": ", taken.error().message);
+      std::visit([&](const auto& one) { resume_later(from, via, one.ends); }, next->message);
+      continue;
+    }
+    feed(post_event::PeerSaid{from, std::move(next->message)});
+  }
+}
+
+void Post::body_link_lost(HostId host, PeerVia via) {
+  const auto found = awaited_.find({host, via});
+  if (found == awaited_.end()) return;
+  const auto first = found->second.lost();
+  awaited_.erase(found);
+  if (first) std::visit([&](const auto& one) { resume_later(host, via, one.ends); }, *first);
 }
 
 void Post::feed(const PostEvent& event) {
@@ -211,8 +302,9 @@ void Post::perform(post_action::ToPeer&& action) {
   std::visit(
       [&](auto& message) {
         std::vector<ZmqFrame> beside;
+        std::shared_ptr<const MappedMemory> aside;
         if (CallBody* const body = body_of(message); body != nullptr) {
-          const Status given = bodies_.give(*body, beside);
+          const Status given = give(*body, action, aside_of(message), beside, aside);
           if (!given.ok()) {
             log_warn("a message to another host: ", given.error().message);
             return resume_later(action.host, action.via, message.ends);
@@ -224,10 +316,27 @@ void Post::perform(post_action::ToPeer&& action) {
         frames.push_back(ZmqFrame::take(encode_payload(message)));
         for (ZmqFrame& one : beside) frames.push_back(std::move(one));
         const Status sent = links_->send(action.host, action.via, header, std::move(frames));
+        if (sent.ok() && aside) body_links_->send(action.host, action.via, std::move(aside));
         // That a connection has ended is told, and the line is resumed.
         if (!sent.ok() && sent.error().code == ErrorCode::kBusy) resume_later(action.host, action.via, message.ends);
       },
       action.message);
+}
+
+// Large ones go by a connection of their own, where there is one; it is opened for the next.
+Status Post::give(CallBody& body, const post_action::ToPeer& action, std::optional<AsideBody>* place,
+                  std::vector<ZmqFrame>& beside, std::shared_ptr<const MappedMemory>& aside) {
+  if (place != nullptr && body.bytes >= kBodyAsideBytes) {
+    if (const auto link = body_links_->link_to(action.host, action.via)) {
+      MONARCH_ASSIGN(aside, bodies_.share(body));
+      if (aside != nullptr) {
+        body.way = BodyWay::kBeside;
+        *place = AsideBody{*link, body_links_->next_body()};
+        return {};
+      }
+    }
+  }
+  return bodies_.give(body, beside);
 }
 
 // A message found no room: its line is resumed, by a hello of ours, or by one that the root is told to say.

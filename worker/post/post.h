@@ -8,6 +8,7 @@
 // Thread: the main one. Lifetime: the process's.
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -21,10 +22,12 @@
 #include "transport/loop/signals.h"
 #include "transport/messages/peer.h"
 #include "transport/messages/post.h"
+#include "transport/peers/body_links.h"
 #include "transport/peers/peer_links.h"
 #include "transport/wire/frame.h"
 #include "transport/zmq/context.h"
 #include "transport/zmq/zmq_loop.h"
+#include "worker/core/post/awaited_bodies.h"
 #include "worker/core/post/post_core.h"
 #include "worker/post/body_store.h"
 #include "worker/post/post_door.h"
@@ -49,7 +52,13 @@ class Post {
   Status open_doors();
 
   void on_door(DoorId door, const Frame& frame, std::vector<UniqueFd> descriptors);
-  Status on_peer(HostId from, const FrameHeader& header, const std::vector<ZmqFrame>& frames);
+  Status on_peer(HostId from, PeerVia via, const FrameHeader& header, const std::vector<ZmqFrame>& frames);
+  Status on_line(HostId from, PeerVia via, post_event::PeerMessage&& message, const std::vector<ZmqFrame>& frames);
+  void on_body(HostId from, PeerVia via, BodyStream::Arrived&& body);
+  void say_of_bodies(HostId host, PeerVia via, const BodyLinkWord& word);
+  std::string address_of(HostId host) const;
+  void go_on(HostId from, PeerVia via);
+  void body_link_lost(HostId host, PeerVia via);
   bool is_proof(const Frame& frame) const;
   Status on_daemon(const Frame& frame);
   void feed(const PostEvent& event);
@@ -57,6 +66,8 @@ class Post {
   void report_later(Duration pause);
   void report();
   void close_door(DoorId door, std::string why);
+  Status give(CallBody& body, const post_action::ToPeer& action, std::optional<AsideBody>* place,
+              std::vector<ZmqFrame>& beside, std::shared_ptr<const MappedMemory>& aside);
   void resume_later(HostId host, PeerVia via, const LineEnds& ends);
 
   void perform(post_action::ToDoor&& action);
@@ -77,6 +88,9 @@ class Post {
   std::unique_ptr<ZmqContext> context_;
   std::unique_ptr<ZmqLoop> zmq_loop_;
   std::unique_ptr<PeerLinks> links_;
+  std::unique_ptr<BodyLinks> body_links_;
+  // Of each way from another host, what waits for a body that comes beside it.
+  std::map<std::pair<HostId, PeerVia>, AwaitedBodies<post_event::PeerMessage, BodyStream::Arrived>> awaited_;
   std::unique_ptr<PostDoor> door_;
   std::unique_ptr<DaemonDoor> daemon_;
   std::set<std::pair<HostId, PeerVia>> resuming_;

@@ -4,7 +4,8 @@
 //
 // Thread: pure functions.
 
-#include <vector>
+#include <optional>
+#include <string_view>
 
 #include "transport/base/result.h"
 #include "transport/messages/post.h"
@@ -23,6 +24,13 @@ inline CallBody* body_of(LineAsks& message) { return &message.body; }
 inline CallBody* body_of(LineAnswer& message) { return &message.outcome.body; }
 template <class Message>
 CallBody* body_of(Message& /*without one*/) {
+  return nullptr;
+}
+// Where its body is on its way, if not beside it; nullptr: it has none that could be.
+inline std::optional<AsideBody>* aside_of(LineAsks& message) { return &message.aside; }
+inline std::optional<AsideBody>* aside_of(LineAnswer& message) { return &message.aside; }
+template <class Message>
+std::optional<AsideBody>* aside_of(Message& /*without one*/) {
   return nullptr;
 }
 

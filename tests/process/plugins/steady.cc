@@ -45,6 +45,13 @@ class Tally : public monarch::Actor {
     const std::lock_guard lock(mutex_);
     return twice_;
   }
+  // How many calls of it have not followed the one before.
+  int follow(int number, const monarch::codec::Bytes& /*whatever*/) {
+    if (number != last_ + 1) ++disorder_;
+    last_ = number;
+    return disorder_;
+  }
+  monarch::codec::Bytes give_back(const monarch::codec::Bytes& bytes) { return bytes; }
   void restore(const monarch::Context& context) { restored_ = context.generation; }
   std::uint64_t restored() { return restored_; }
   // What costs its own rank, and nobody else.
@@ -83,6 +90,8 @@ class Tally : public monarch::Actor {
  private:
   std::mutex mutex_;
   std::set<int> seen_;
+  int last_ = 0;
+  int disorder_ = 0;
   int twice_ = 0;
   std::uint64_t restored_ = 0;
   std::uint64_t swallowed_ = 0;
@@ -227,12 +236,46 @@ int flood(monarch::Controller& controller) {
   return 0;
 }
 
+// Large bodies to another host and back, among small calls in their order, while their connection is cut.
+int carry(monarch::Controller& controller) {
+  const auto far = controller.mesh("t").actors<Tally>("tally").at("host", 1).at("gpu", 0);
+  monarch::codec::Bytes large;
+  large.data.resize(std::size_t{63} << 20U);  // and little else: a rank's queue has 64 MiB
+  for (std::size_t i = 0; i < large.data.size(); ++i) large.data[i] = static_cast<char>(i * 31 + (i >> 16U));
+  const monarch::codec::Bytes warm{large.data.substr(0, std::size_t{300} << 10U)};
+  const auto go = controller.args().get<std::string>("go");
+  std::cout << "ready" << std::endl;
+  while (::access(go.c_str(), F_OK) != 0) std::this_thread::sleep_for(5ms);
+  int wrong = 0;
+  // The first goes the other way, and opens the connection.
+  for (int i = 0; i < 20; ++i) wrong += far.call_one<&Tally::give_back>(warm).get().data == warm.data ? 0 : 1;
+  std::map<monarch::Kind, int> kinds;
+  int number = 0;
+  const auto rounds = controller.args().get<int>("rounds");
+  for (int round = 0; round < rounds; ++round) {
+    std::cout << "round " << round << std::endl;
+    const auto first = far.call_one<&Tally::follow>(++number, monarch::codec::Bytes{"small"});
+    const auto answer = far.call_one<&Tally::give_back>(large);
+    const auto second = far.call_one<&Tally::follow>(++number, warm);
+    const auto third = far.call_one<&Tally::follow>(++number, monarch::codec::Bytes{});
+    const auto outcome = answer.collect();
+    ++kinds[outcome.kind];
+    if (outcome.kind == monarch::Kind::kValue && answer.get().data != large.data) ++wrong;
+    for (const auto* const one : {&first, &second, &third}) wrong += one->get();
+  }
+  std::cout << "wrong " << wrong;
+  for (const auto& [kind, count] : kinds) std::cout << ", " << name_of(kind) << " " << count;
+  std::cout << std::endl;
+  return 0;
+}
+
 int throws(monarch::Controller& /*controller*/) { throw std::runtime_error("nothing goes on"); }
 
 MONARCH_PLUGIN(MONARCH_ACTOR(Tally, &Tally::run, MONARCH_CONCURRENT(&Tally::run_beside, 4), &Tally::twice,
                              &Tally::restored, &Tally::block, &Tally::crash, &Tally::leave, &Tally::leak, &Tally::flood,
-                             &Tally::swallow))
+                             &Tally::swallow, &Tally::follow, &Tally::give_back))
 MONARCH_CONTROLLER(steady)
 MONARCH_CONTROLLER(spoil)
 MONARCH_CONTROLLER(flood)
+MONARCH_CONTROLLER(carry)
 MONARCH_CONTROLLER(throws)

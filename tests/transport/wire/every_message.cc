@@ -217,6 +217,7 @@ constexpr MessageKind kEveryMessage[] = {
     kind<LineAnswer>("line-answer"),
     kind<LineTakeBack>("line-take-back"),
     kind<LineHeard>("line-heard"),
+    kind<BodyLinkWord>("body-link-word"),
 };
 
 }  // namespace

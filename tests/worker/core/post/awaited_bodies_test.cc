@@ -1,0 +1,56 @@
+#include "worker/core/post/awaited_bodies.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace monarch {
+namespace {
+
+using Awaited = AwaitedBodies<int, std::string>;
+
+std::string take_all(Awaited& awaited) {
+  std::string taken;
+  while (auto next = awaited.take()) taken += std::to_string(next->message) + next->body.value_or("") + ' ';
+  return taken;
+}
+
+TEST(AwaitedBodies, LetNothingPassWhatWaits) {
+  Awaited awaited;
+  awaited.said(1, {});
+  awaited.said(2, 10);
+  awaited.said(3, {});
+  awaited.said(4, 11);
+  EXPECT_EQ(take_all(awaited), "1 ");
+  awaited.arrived(11, "b");
+  EXPECT_EQ(take_all(awaited), "");
+  EXPECT_EQ(awaited.waiting(), 3U);
+  awaited.arrived(10, "a");
+  EXPECT_EQ(take_all(awaited), "2a 3 4b ");
+  EXPECT_TRUE(awaited.is_empty());
+}
+
+TEST(AwaitedBodies, KeepWhatComesBeforeItsMessage) {
+  Awaited awaited;
+  awaited.arrived(7, "x");
+  EXPECT_EQ(awaited.early(), 1U);
+  EXPECT_FALSE(awaited.is_empty());
+  EXPECT_EQ(take_all(awaited), "");
+  awaited.said(1, 7);
+  EXPECT_EQ(take_all(awaited), "1x ");
+}
+
+TEST(AwaitedBodies, DropAllFromTheFirstThatIsLost) {
+  Awaited awaited;
+  EXPECT_EQ(awaited.lost(), std::nullopt);
+  awaited.said(1, 1);
+  awaited.said(2, {});
+  awaited.arrived(9, "early");
+  EXPECT_EQ(awaited.lost(), 1);
+  EXPECT_TRUE(awaited.is_empty());
+  awaited.said(3, {});
+  EXPECT_EQ(take_all(awaited), "3 ");
+}
+
+}  // namespace
+}  // namespace monarch

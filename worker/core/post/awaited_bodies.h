@@ -1,0 +1,70 @@
+#pragma once
+
+// AwaitedBodies: messages of one way from another host, in the order in which they were said, where the bodies of some
+// come by another connection: none goes on before all before it have, and a body that comes first waits for its
+// message.
+//
+// Thread: a value; pure.
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace monarch {
+
+template <class Message, class Body>
+class AwaitedBodies {
+ public:
+  struct Next {
+    Message message;
+    std::optional<Body> body;  // of a message whose body came so
+  };
+
+  void said(Message message, std::optional<std::uint64_t> body) { queue_.push_back({std::move(message), body}); }
+  void arrived(std::uint64_t number, Body body) { bodies_.insert_or_assign(number, std::move(body)); }
+
+  // The first that waits for nothing.
+  std::optional<Next> take() {
+    if (queue_.empty()) return std::nullopt;
+    Said& first = queue_.front();
+    Next next{std::move(first.message), {}};
+    if (first.body) {
+      const auto found = bodies_.find(*first.body);
+      if (found == bodies_.end()) {
+        first.message = std::move(next.message);
+        return std::nullopt;
+      }
+      next.body = std::move(found->second);
+      bodies_.erase(found);
+    }
+    queue_.pop_front();
+    return next;
+  }
+  bool is_empty() const { return queue_.empty() && bodies_.empty(); }
+  std::size_t waiting() const { return queue_.size(); }
+  // Bodies that came before their messages.
+  std::size_t early() const { return bodies_.size(); }
+  // What does not arrive any more is not waited for: the first message that is left without its body, if there is one.
+  // It and all behind it are dropped.
+  std::optional<Message> lost() {
+    bodies_.clear();
+    if (queue_.empty()) return std::nullopt;
+    Message first = std::move(queue_.front().message);
+    queue_.clear();
+    return first;
+  }
+
+ private:
+  struct Said {
+    Message message;
+    std::optional<std::uint64_t> body;
+  };
+
+  std::deque<Said> queue_;
+  std::map<std::uint64_t, Body> bodies_;
+};
+
+}  // namespace monarch
