@@ -1,32 +1,17 @@
 #include "transport/peers/peer_links.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <charconv>
 #include <utility>
 
 #include "transport/base/log.h"
 #include "transport/base/text.h"
-#include "transport/base/unique_fd.h"
+#include "transport/wire/host_socket.h"
 
 namespace monarch {
 
 namespace {
 
 constexpr Duration kPublishAgain = Duration::milliseconds(100);
-
-// WARNING: a port that a keeper reserves for a rank is bound and not listened at, and ZeroMQ, which sets SO_REUSEADDR,
-// would be given it as well (socket(7)). Without that option a bind fails there; also where connections of an earlier
-// listener have just ended.
-bool nobody_has(std::uint16_t port) {
-  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in everywhere{};
-  everywhere.sin_family = AF_INET;
-  everywhere.sin_port = htons(port);
-  everywhere.sin_addr.s_addr = htonl(INADDR_ANY);
-  return socket.valid() && ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&everywhere), sizeof everywhere) == 0;
-}
 
 // Of a range the highest that is free: ports that a spec names are mostly its first. What an earlier process of the
 // kind has just left comes last.
@@ -40,7 +25,7 @@ Result<std::unique_ptr<ServerLink>> bind(ZmqContext& context, const PeerLinks::O
   for (const bool untouched : {true, false}) {
     for (std::uint32_t below = options.ports.last + 1U; below > options.ports.first; --below) {
       const auto port = static_cast<std::uint16_t>(below - 1);
-      if (untouched && !nobody_has(port)) continue;
+      if (untouched && !is_free(port)) continue;
       server.ports = {port, port};
       auto bound = ServerLink::bind(context, server, keys);
       if (bound.ok() || bound.error().code != ErrorCode::kBusy) return bound;

@@ -37,6 +37,26 @@ Error connect_error(const std::string& where, int error) {
   return errno_error(code, text("connecting to ", where), error);
 }
 
+Result<HostListener> listen_at(const std::string& address, std::uint16_t port) {
+  const SocketAddress at = socket_address(address, port);
+  if (at.size == 0) return Error{ErrorCode::kInvalid, text("`", printable(address), "` is no numeric address")};
+  HostListener listener;
+  MONARCH_ASSIGN(listener.socket, make_stream_socket(at.family()));
+  const int on = 1;
+  (void)::setsockopt(listener.socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // what was in use just now
+  if (::bind(listener.socket.get(), at.get(), at.size) != 0 || ::listen(listener.socket.get(), kHostBacklog) != 0) {
+    return errno_error("listen", errno);
+  }
+  listener.port = port_of(listener.socket.get());
+  return listener;
+}
+
+Error of_ports(const std::string& address, std::uint16_t first, std::uint16_t last, const std::string& what,
+               int error) {
+  const std::string ports = first == 0 ? "" : text(" ports ", first, " to ", last);
+  return errno_error(text("listening for ", what, " at ", address, ports), error);
+}
+
 }  // namespace
 
 Result<UniqueFd> make_stream_socket(int family) {
@@ -50,25 +70,36 @@ Result<UniqueFd> begin_connect(UniqueFd socket, const sockaddr* address, socklen
   return connect_error(where, errno);
 }
 
+// WARNING: a port that a keeper reserves for a rank is bound and not listened at, and who sets SO_REUSEADDR would be
+// given it as well (socket(7)). Without that option a bind fails there; also where connections of an earlier listener
+// have just ended.
+bool is_free(std::uint16_t port) {
+  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in everywhere{};
+  everywhere.sin_family = AF_INET;
+  everywhere.sin_port = htons(port);
+  everywhere.sin_addr.s_addr = htonl(INADDR_ANY);
+  return socket.valid() && ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&everywhere), sizeof everywhere) == 0;
+}
+
 Result<HostListener> listen_for_hosts(const std::string& address, std::uint16_t first, std::uint16_t last,
                                       const std::string& what) {
   int error = EADDRINUSE;
-  for (std::uint32_t port = first; port <= std::max(first, last); ++port) {
-    const SocketAddress at = socket_address(address, static_cast<std::uint16_t>(port));
-    if (at.size == 0) return Error{ErrorCode::kInvalid, text("`", printable(address), "` is no numeric address")};
-    HostListener listener;
-    MONARCH_ASSIGN(listener.socket, make_stream_socket(at.family()));
-    const int on = 1;
-    (void)::setsockopt(listener.socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // what was in use just now
-    if (::bind(listener.socket.get(), at.get(), at.size) == 0 && ::listen(listener.socket.get(), kHostBacklog) == 0) {
-      listener.port = port_of(listener.socket.get());
-      return listener;
+  // What somebody has just left comes last.
+  for (const bool untouched : {true, false}) {
+    for (std::uint32_t port = std::max(first, last);; --port) {
+      const auto number = static_cast<std::uint16_t>(port);
+      if (!untouched || first == 0 || is_free(number)) {
+        auto listener = listen_at(address, first == 0 ? std::uint16_t{0} : number);
+        if (listener.ok()) return listener;
+        error = listener.error().errno_value;
+        if (error == 0) return std::move(listener).error();
+        if (error != EADDRINUSE && error != EACCES) return of_ports(address, first, last, what, error);
+      }
+      if (port == first || first == 0) break;
     }
-    error = errno;
-    if (error != EADDRINUSE && error != EACCES) break;
   }
-  const std::string ports = first == 0 ? "" : text(" ports ", first, " to ", last);
-  return errno_error(text("listening for ", what, " at ", address, ports), error);
+  return of_ports(address, first, last, what, error);
 }
 
 Result<UniqueFd> accept_host(const UniqueFd& listener) {

@@ -19,7 +19,10 @@ struct HostListener {
   std::uint16_t port = 0;
 };
 
-// At that numeric address, at the first free port of first to last; 0: any. `what`: who comes there, in words.
+// Whether no socket has that port, be it to listen there later. What an earlier listener has just left is not free yet.
+bool is_free(std::uint16_t port);
+// At that numeric address, at the highest free port of first to last: what a spec names otherwise are mostly its first;
+// 0: any. `what`: who comes there, in words.
 Result<HostListener> listen_for_hosts(const std::string& address, std::uint16_t first, std::uint16_t last,
                                       const std::string& what);
 // EAGAIN: nobody waits any more.
