@@ -191,6 +191,7 @@ def prepare(folder):
     for program in ("qemu-system-x86_64", "cpio", "apt-get", "dpkg-deb"):
         if shutil.which(program) is None:
             raise Unavailable(f"there is no {program}")
+    folder = os.path.abspath(folder)  # the loader says where libraries are by the folders that it is given
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     with tempfile.TemporaryDirectory(dir=folder) as work:
