@@ -13,6 +13,7 @@
 #include "transport/tensor/core/plan.h"
 #include "transport/tensor/frames.h"
 #include "transport/tensor/hello.h"
+#include "transport/tensor/verbs/queue_words.h"
 
 namespace {
 
@@ -59,6 +60,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (codec::decode(input, ask, none)) {
     const auto answer = answer_hello(ask, ask.owner, "secret", std::string(kNonceBytes, 'n'));
     MONARCH_ASSERT(!answer.ok() || ask.nonce.data == answer->nonce.data || prove_hello(ask, *answer, "secret").ok());
+  }
+  VerbsWord word;
+  codec::DecodeError unmet;
+  if (codec::decode(input, word, unmet)) {
+    QueueAddress own{.queue = 1, .packet = 1, .lid = 1, .by_gid = word.address.by_gid, .mtu = 3, .reads = 8, .gid = {}};
+    if (const auto path = meet_queues(own, 0, word.address); path.ok()) {
+      MONARCH_ASSERT(path->mtu >= 1 && path->mtu <= 3 && path->reads >= 1 && path->reads <= 8);
+      MONARCH_ASSERT(gid_of(word.address).has_value() == word.address.by_gid);
+    }
   }
   Index index;
   codec::DecodeError error;

@@ -122,6 +122,14 @@ class Tensors(tensor_jobs.TensorTest):
         self.assertRegex(done.out, r"^Unsupported: the library of tensors cannot be loaded: .*; "
                                    r"the spec of a job needs `tensors: {}`\n$")
 
+    def test_a_library_of_another_version(self):
+        other = os.path.join(harness.BUILD, "tests", "process", "plugins", "libother-version.so")
+        spec = self.spec("version: 1\njob: other\ntensors: {}\nmeshes:\n  t:\n    dims: {one: 1}\n    program: "
+                         + json.dumps(["/usr/bin/env", f"MONARCH_RANK_LIBRARY={other}", sys.executable, RANKS, "say_error"]) + "\n")
+        done = self.monarch("run", "--no-prefix", spec)
+        self.assert_result(done, 0, "succeeded")
+        self.assertEqual(done.out, f"Unsupported: {other} speaks version 2, and this module 1\n")
+
     def test_a_library_of_ones_own(self):
         """What a container has in place of ours, or an old one, is said, and not loaded into."""
         program = shlex.join([sys.executable, RANKS, "say_error"])
