@@ -40,6 +40,7 @@ BodyLinks::~BodyLinks() {
     loop_.cancel(stranger.patience);
   }
   if (listener_watch_ != 0) loop_.forget(listener_watch_);
+  loop_.cancel(accept_timer_);
 }
 
 // ---- What goes.
@@ -126,6 +127,14 @@ void BodyLinks::offer(HostId host, bool with_aes) {
 
 void BodyLinks::accept() {
   auto socket = accept_host(listener_.socket);
+  if (!socket.ok() && socket.error().errno_value != EAGAIN) {
+    // Descriptors are short, and who waits there would wake the loop at once again, and again.
+    loop_.change(listener_watch_, Interest::kNone);
+    accept_timer_ = loop_.at(loop_.now() + kAgain, [this] {
+      accept_timer_ = 0;
+      loop_.change(listener_watch_, Interest::kRead);
+    });
+  }
   if (!socket.ok() || strangers_.size() >= kStrangers) return;
   const std::uint64_t number = next_stranger_++;
   const auto watch = loop_.watch(socket->get(), Interest::kRead, [this, number](Readiness) { hear_stranger(number); });

@@ -115,7 +115,8 @@ class BodyLinks {
   const Handlers handlers_;
   HostListener listener_;
   WatchId listener_watch_ = 0;
-  bool refused_ = false;  // it cannot listen, which was said
+  TimerId accept_timer_ = 0;  // descriptors are short
+  bool refused_ = false;      // it cannot listen, which was said
   std::map<Way, Link> links_;
   std::map<Way, Instant> again_;         // not before that
   std::map<std::string, Offer> offers_;  // by name

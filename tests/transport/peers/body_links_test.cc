@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/transport/base/lower_limit.h"
 #include "transport/base/clock.h"
 #include "transport/wire/sealed_memory.h"
 
@@ -264,6 +266,33 @@ TEST_F(BodyLinksTest, TellBothThatOneWasLost) {
   EXPECT_NE(*link(0), first);
   send(0, pattern(300'000, 2));
   ASSERT_TRUE(until([&] { return ends_[1].bodies.size() == 1; }));
+}
+
+// Who waits while descriptors are short does not keep the loop awake.
+TEST_F(BodyLinksTest, WaitWhileDescriptorsAreShort) {
+  EXPECT_FALSE(link(0).has_value());
+  ASSERT_TRUE(until([&] { return link(0).has_value() && link(1).has_value(); }));
+  ends_[0].links->drop(HostId(1), PeerVia::kOurs);
+  ASSERT_TRUE(until([&] { return ends_[1].lost == 1; }));
+  std::uint16_t port = 0;
+  BodyLinks::Handlers handlers{.on_body = [](HostId, PeerVia, BodyStream::Arrived&&) {},
+                               .on_lost = [](HostId, PeerVia) {},
+                               .say = [&](HostId, PeerVia, const BodyLinkWord& word) { port = word.port; },
+                               .address_of = [](HostId) { return std::string(); }};
+  ends_[1].links = std::make_unique<BodyLinks>(*loop_, pools_[1],
+                                               BodyLinks::Options{.address = "127.0.0.1", .most = kMost}, handlers);
+  EXPECT_FALSE(link(1).has_value());
+  const UniqueFd waits = connect_to_host("127.0.0.1", port).value();
+  const int next = ::dup(waits.get());
+  ASSERT_GE(next, 0);
+  ASSERT_EQ(::close(next), 0);
+  int turns = 0;
+  {
+    const LowerLimit files(RLIMIT_NOFILE, static_cast<rlim_t>(next));
+    const Instant end = boot_now() + Duration::milliseconds(200);
+    (void)until([&] { return ++turns > 1'000 || boot_now() >= end; });
+  }
+  EXPECT_LT(turns, 100);
 }
 
 TEST_F(BodyLinksTest, AreNotForStrangers) {
