@@ -108,7 +108,11 @@ def tcp_sockets(pid):
                 ports = [int(address.rsplit(":", 1)[1], 16) for address in words[1:3]]
                 known[int(words[9])] = (*ports, words[3] == "0A")
     found = {}
-    for fd in os.listdir(f"/proc/{pid}/fd"):
+    try:
+        descriptors = os.listdir(f"/proc/{pid}/fd")
+    except OSError:
+        return {}  # it has just ended
+    for fd in descriptors:
         try:
             kind, _, inode = os.readlink(f"/proc/{pid}/fd/{fd}").partition(":[")
         except OSError:
