@@ -32,6 +32,7 @@ inline constexpr std::string_view kVaultVariable = "MONARCH_VAULT";
 // What monarch-rank is to be (worker/rank/rank_manifest.h).
 inline constexpr std::string_view kActorsVariable = "MONARCH_ACTORS";
 inline constexpr std::string_view kPostVariable = "MONARCH_POST";
+inline constexpr std::string_view kRestartCauseVariable = "MONARCH_RESTART_CAUSE";
 inline constexpr std::string_view kTensorsVariable = "MONARCH_TENSORS";  // lanes for tensors: "shm,verbs,tcp"
 inline constexpr std::string_view kRankLibraryVariable = "MONARCH_RANK_LIBRARY";
 inline constexpr std::string_view kStandbyVariable = "MONARCH_STANDBY";

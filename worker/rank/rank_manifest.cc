@@ -108,6 +108,8 @@ Result<RankPlace> read_place(const std::function<const char*(const char* name)>&
   };
   if (!take("MONARCH_RANK", place.rank)) return missing("MONARCH_RANK");
   if (!take("MONARCH_GENERATION", place.generation)) return missing("MONARCH_GENERATION");
+  const char* const cause = variable(kRestartCauseVariable.data());
+  if (cause != nullptr) place.restart_cause = cause;
   return place;
 }
 

@@ -42,8 +42,9 @@ struct RankPlace {
   std::uint32_t rank = 0;
   std::uint64_t generation = 0;
   std::string host;
-  std::string post;          // the path of the door
-  std::string name() const;  // "trainer/3"
+  std::string post;           // the path of the door
+  std::string restart_cause;  // why the generation before has ended; may be empty
+  std::string name() const;   // "trainer/3"
 };
 
 // `variable`: its value, or nullptr. kInvalid: one is missing, or no number.

@@ -55,7 +55,7 @@ class PlaceTexts {
             .mesh = process_.place.mesh.c_str(),
             .actor = actor_.c_str(),
             .host = process_.place.host.c_str(),
-            .why_restarted = "",
+            .why_restarted = process_.place.restart_cause.c_str(),
             .dim_count = static_cast<std::uint32_t>(sizes_.size()),
             .reserved = 0,
             .dim_names = names_.data(),

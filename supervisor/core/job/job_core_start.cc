@@ -227,7 +227,8 @@ RankStart JobCore::rank_start(RankId id) const {
       .texts = &texts,
       .resources = &resources_,
       .inventory = &inventory,
-      .checkpoint = state.commits.resumed ? &*state.commits.resumed : nullptr};
+      .checkpoint = state.commits.resumed ? &*state.commits.resumed : nullptr,
+      .restart_cause = state.failure ? state.failure->reason : ""};
   const ReferenceSources sources{
       .spec = spec_, .placement = placement_, .hosts = hosts_, .port = port, .shell = options_.shell};
   RankStart start{.rank = id};

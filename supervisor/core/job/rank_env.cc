@@ -87,6 +87,7 @@ void set_gang_variables(Environment& env, const RankEnvInput& input, const MeshS
   env.set(origin, "TORCHELASTIC_RUN_ID", input.job_id);
   env.set(origin, "TORCHELASTIC_ERROR_FILE", input.error_file);
   env.set(origin, "TORCHELASTIC_USE_AGENT_STORE", std::string("False"));
+  if (!input.restart_cause.empty()) env.set(origin, std::string(kRestartCauseVariable), input.restart_cause);
 }
 
 void set_tensors(Environment& env, const JobSpec& spec) {

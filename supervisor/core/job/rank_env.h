@@ -57,6 +57,7 @@ struct RankEnvInput {
   const Resources* resources = nullptr;        // with `inventory`: which GPUs a rank sees
   const HostInventory* inventory = nullptr;    // of the rank's host
   const GangCheckpoint* checkpoint = nullptr;  // that the rank's gang goes on from
+  std::string restart_cause{};                 // why the generation before has ended; empty: none has, or none knows
 };
 
 // Sorted by name, each name once; of kDefault those that a host's own environment may overrule.

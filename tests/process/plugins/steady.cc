@@ -52,8 +52,10 @@ class Tally : public monarch::Actor {
     return disorder_;
   }
   monarch::codec::Bytes give_back(const monarch::codec::Bytes& bytes) { return bytes; }
-  void restore(const monarch::Context& context) { restored_ = context.generation; }
-  std::uint64_t restored() { return restored_; }
+  void restore(const monarch::Context& context) {
+    restored_ = std::to_string(context.generation) + ": " + context.why_restarted;
+  }
+  std::string restored() { return restored_; }
   // What costs its own rank, and nobody else.
   void block() { std::this_thread::sleep_for(1h); }
   void crash() { *static_cast<volatile int*>(nullptr) = 1; }
@@ -93,7 +95,7 @@ class Tally : public monarch::Actor {
   int last_ = 0;
   int disorder_ = 0;
   int twice_ = 0;
-  std::uint64_t restored_ = 0;
+  std::string restored_;
   std::uint64_t swallowed_ = 0;
   std::vector<std::string> leaked_;
 };
@@ -170,8 +172,8 @@ int steady(monarch::Controller& controller) {
   const int twice = all.fold<&Tally::twice>(0, [](int sum, int more) { return sum + more; });
   std::cout << "{\"calls\": " << number << ", \"twice\": " << twice << ", \"wrong\": " << seen.wrong
             << ", \"worst_ms\": " << seen.worst.count() << ", \"restored\": [";
-  for (const auto& [rank, generation] : all.call<&Tally::restored>().get()) {
-    std::cout << (rank > 0 ? ", " : "") << generation;
+  for (const auto& [rank, text] : all.call<&Tally::restored>().get()) {
+    std::cout << (rank > 0 ? ", " : "") << '"' << text << '"';
   }
   std::cout << "], \"kinds\": {";
   for (auto at = seen.kinds.begin(); at != seen.kinds.end(); ++at) {

@@ -152,6 +152,21 @@ class Driver {
     return found;
   }
 
+  // Of a rank of the first mesh, in its newest START; "unset": it is not in there.
+  std::string variable(std::uint32_t rank, const std::string& name) const {
+    const std::vector<Action> starts = actions_of<SendStart>();
+    for (auto at = starts.rbegin(); at != starts.rend(); ++at) {
+      const Start& start = std::get<SendStart>(*at).message;
+      for (const RankStart& one : start.ranks) {
+        if (one.rank != RankId{MeshId(0), Rank(rank)}) continue;
+        if (const auto own = one.env.find(name); own != one.env.end()) return own->second;
+        if (const auto shared = start.env.find(name); shared != start.env.end()) return shared->second;
+        return "unset";
+      }
+    }
+    return "unset";
+  }
+
   template <class T>
   static std::size_t count(const std::vector<Action>& actions) {
     std::size_t n = 0;

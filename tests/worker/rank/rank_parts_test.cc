@@ -50,6 +50,9 @@ TEST(RankPlace, IsInItsEnvironment) {
   ASSERT_TRUE(place.ok());
   EXPECT_EQ(place->name(), "t/3");
   EXPECT_EQ(place->generation, 2U);
+  EXPECT_EQ(place->restart_cause, "");
+  environment["MONARCH_RESTART_CAUSE"] = "t/3 on v1 (pid 7): killed by SIGKILL";
+  EXPECT_EQ(read_place(get)->restart_cause, "t/3 on v1 (pid 7): killed by SIGKILL");
   environment["MONARCH_RANK"] = "3x";
   EXPECT_FALSE(read_place(get).ok());
   environment.erase("MONARCH_RANK");

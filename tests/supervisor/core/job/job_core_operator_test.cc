@@ -61,6 +61,7 @@ TEST(OperatorAsked, StopsAGangWithItsGraceAndStartsItsNextGeneration) {
   EXPECT_EQ(job.gang(0).phase, GangPhase::kReserving);
   EXPECT_GT(job.gang(0).generation, before);
   job.give_ports();
+  EXPECT_EQ(job.variable(1, "MONARCH_RESTART_CAUSE"), "started again, asked by monarch restart, pid 7");
   job.report(kFirst, RankPhase::kRunning);
   job.report({MeshId(0), Rank(1)}, RankPhase::kRunning);
   EXPECT_EQ(job.gang(0).phase, GangPhase::kRunning);

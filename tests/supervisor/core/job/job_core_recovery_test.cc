@@ -35,6 +35,10 @@ TEST(JobCoreRecovery, StartsAFailedGangAgainAtOnceAndLeavesTheOtherAlone) {
   ASSERT_EQ(failed.size(), 1U);
   EXPECT_EQ(failed[0],
             "trainer/0 on v1 (pid 1000): killed by SIGSEGV [restart 1 of 2 in 10m, at once; then: restart 2]");
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(driver.variable(rank, "MONARCH_RESTART_CAUSE"), "trainer/0 on v1 (pid 1000): killed by SIGSEGV");
+  }
+  EXPECT_EQ(driver.variable(2, "MONARCH_RESTART_CAUSE"), "unset");
   for (const Action& action : driver.actions_of<SendStop>()) {
     EXPECT_EQ(std::get<SendStop>(action).host, HostId(0)) << "a rank of another gang was stopped";
   }

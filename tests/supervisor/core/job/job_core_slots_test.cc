@@ -59,18 +59,6 @@ std::vector<std::uint32_t> started_on(const Driver& job) {
   return hosts;
 }
 
-std::string variable(const Driver& job, std::uint32_t rank, const std::string& name) {
-  for (const Action& action : job.actions_of<SendStart>()) {
-    const Start& start = std::get<SendStart>(action).message;
-    for (const RankStart& one : start.ranks) {
-      if (one.rank.rank != Rank(rank)) continue;
-      if (const auto own = one.env.find(name); own != one.env.end()) return own->second;
-      if (const auto shared = start.env.find(name); shared != start.env.end()) return shared->second;
-    }
-  }
-  return "unset";
-}
-
 TEST(Slots, AreFilledAtFirstAndColdHostsStayCold) {
   Driver job(job_with(2, 1, 5));
   job.begin();
@@ -94,9 +82,9 @@ TEST(Slots, GoToAConnectedSpareWhenTheirHostDoesNotStart) {
   EXPECT_EQ(replaced[0].message, "v3 takes the place of v2");
   job.give_ports();
   EXPECT_EQ(started_on(job), (std::vector<std::uint32_t>{0, 2}));
-  EXPECT_EQ(variable(job, 1, "NODE_RANK"), "1");
-  EXPECT_EQ(variable(job, 1, "MONARCH_HOST"), "v3");
-  EXPECT_EQ(variable(job, 0, "GROUP_WORLD_SIZE"), "2");
+  EXPECT_EQ(job.variable(1, "NODE_RANK"), "1");
+  EXPECT_EQ(job.variable(1, "MONARCH_HOST"), "v3");
+  EXPECT_EQ(job.variable(0, "GROUP_WORLD_SIZE"), "2");
 }
 
 TEST(Slots, GoToAColdHostWhenThereIsNoSpareAndNothingStartsBeforeItHasJoined) {
@@ -113,7 +101,7 @@ TEST(Slots, GoToAColdHostWhenThereIsNoSpareAndNothingStartsBeforeItHasJoined) {
   job.join(2);
   job.give_ports();
   EXPECT_EQ(started_on(job), (std::vector<std::uint32_t>{2, 1}));
-  for (const char* name : {"MASTER_ADDR", "FIRST"}) EXPECT_EQ(variable(job, 1, name), "127.0.1.3") << name;
+  for (const char* name : {"MASTER_ADDR", "FIRST"}) EXPECT_EQ(job.variable(1, name), "127.0.1.3") << name;
   EXPECT_EQ(job.core.placement().host_of({MeshId(0), Rank(0)}), HostId(2));
   EXPECT_FALSE(job.core.placement().holds_ranks(HostId(0)));
 }
@@ -298,8 +286,9 @@ TEST(Slots, AHostThatIsLostBeforeItsGangStartsIsReplacedAndItsReservationsAreVoi
   late.generation = gang.generation;
   job.step(PortsReserved{.host = HostId(0), .reserved = late});
   EXPECT_EQ(started_on(job), (std::vector<std::uint32_t>{0, 2}));
-  EXPECT_EQ(variable(job, 0, "MONARCH_GENERATION"), "2");
-  EXPECT_EQ(variable(job, 0, "TORCHELASTIC_RESTART_COUNT"), "0") << "nothing of it had run";
+  EXPECT_EQ(job.variable(0, "MONARCH_GENERATION"), "2");
+  EXPECT_EQ(job.variable(0, "TORCHELASTIC_RESTART_COUNT"), "0") << "nothing of it had run";
+  EXPECT_EQ(job.variable(0, "MONARCH_RESTART_CAUSE"), "unset");
 }
 
 TEST(Slots, OfAGangThatHasStartedStayWhereTheyAre) {
@@ -368,7 +357,7 @@ TEST(Slots, OfHostsWithoutAnAddressHaveWhatTheirWorkerTells) {
   other.core.restore(job.core.state());
   EXPECT_EQ(other.core.hosts()[1].address, "10.0.0.7");
   job.give_ports();
-  EXPECT_EQ(variable(job, 1, "MASTER_ADDR"), "10.0.0.7");
+  EXPECT_EQ(job.variable(1, "MASTER_ADDR"), "10.0.0.7");
 }
 
 TEST(Slots, OnADrainedHostThatNobodyReplacesFailTheJobInItsWords) {
