@@ -17,7 +17,6 @@ namespace monarch::post {
 namespace {
 
 constexpr std::size_t kOverhead = 1U << 20U;  // of a message beside its body
-constexpr std::size_t kEarlyBodies = 64;      // of one way from another host
 constexpr Duration kResumeAfter = Duration::milliseconds(100);
 constexpr Duration kCountedEvery = Duration::seconds(1);  // what a report counts; what others wait for goes at once
 
@@ -175,7 +174,8 @@ Status Post::on_line(HostId from, PeerVia via, post_event::PeerMessage&& message
     std::visit([&](const auto& one) { resume_later(from, via, one.ends); }, message);
     return {};
   }
-  awaited_[{from, via}].said(std::move(message), aside ? std::optional(aside->number) : std::nullopt);
+  const std::uint64_t beside = frames.size() > 1 ? frames[1].bytes().size() : 0;
+  awaited_[{from, via}].said(std::move(message), aside ? std::optional(aside->number) : std::nullopt, beside);
   go_on(from, via);
   return {};
 }
@@ -184,8 +184,6 @@ void Post::on_body(HostId from, PeerVia via, BodyStream::Arrived&& body) {
   auto& awaited = awaited_[{from, via}];
   const std::uint64_t number = body.number;
   awaited.arrived(number, std::move(body));
-  // None is sent before its message, but one or the other may be faster.
-  if (awaited.early() > kEarlyBodies) return body_links_->drop(from, via);
   go_on(from, via);
 }
 
@@ -210,7 +208,11 @@ void Post::go_on(HostId from, PeerVia via) {
   for (auto found = awaited_.find(way); found != awaited_.end(); found = awaited_.find(way)) {
     auto next = found->second.take();
     if (!next) {
-      if (found->second.is_empty()) awaited_.erase(found);
+      if (found->second.is_empty()) {
+        awaited_.erase(found);
+      } else if (found->second.is_too_much()) {
+        body_links_->drop(from, via);
+      }
       return;
     }
     const Status taken = std::visit(

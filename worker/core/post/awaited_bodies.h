@@ -2,7 +2,7 @@
 
 // AwaitedBodies: messages of one way from another host, in the order in which they were said, where the bodies of some
 // come by another connection: none goes on before all before it have, and a body that comes first waits for its
-// message.
+// message. Who says a body and never sends it makes no more wait than the limits.
 //
 // Thread: a value; pure.
 
@@ -15,15 +15,27 @@
 
 namespace monarch {
 
+struct AwaitedLimits {
+  std::size_t messages = 65'536;
+  std::uint64_t bytes = 256U << 20U;  // of the bodies that are beside them
+  std::size_t early = 64;             // bodies that came before their messages
+};
+
 template <class Message, class Body>
 class AwaitedBodies {
  public:
+  explicit AwaitedBodies(AwaitedLimits limits = {}) : limits_(limits) {}
+
   struct Next {
     Message message;
     std::optional<Body> body;  // of a message whose body came so
   };
 
-  void said(Message message, std::optional<std::uint64_t> body) { queue_.push_back({std::move(message), body}); }
+  // `body`: the number of one that it waits for. `bytes`: of the body beside it.
+  void said(Message message, std::optional<std::uint64_t> body, std::uint64_t bytes = 0) {
+    queue_.push_back({std::move(message), body, bytes});
+    bytes_ += bytes;
+  }
   void arrived(std::uint64_t number, Body body) { bodies_.insert_or_assign(number, std::move(body)); }
 
   // The first that waits for nothing.
@@ -40,6 +52,7 @@ class AwaitedBodies {
       next.body = std::move(found->second);
       bodies_.erase(found);
     }
+    bytes_ -= first.bytes;
     queue_.pop_front();
     return next;
   }
@@ -47,10 +60,15 @@ class AwaitedBodies {
   std::size_t waiting() const { return queue_.size(); }
   // Bodies that came before their messages.
   std::size_t early() const { return bodies_.size(); }
+  // Then nothing of it is waited for any more.
+  bool is_too_much() const {
+    return queue_.size() > limits_.messages || bytes_ > limits_.bytes || bodies_.size() > limits_.early;
+  }
   // What does not arrive any more is not waited for: the first message that is left without its body, if there is one.
   // It and all behind it are dropped.
   std::optional<Message> lost() {
     bodies_.clear();
+    bytes_ = 0;
     if (queue_.empty()) return std::nullopt;
     Message first = std::move(queue_.front().message);
     queue_.clear();
@@ -61,9 +79,12 @@ class AwaitedBodies {
   struct Said {
     Message message;
     std::optional<std::uint64_t> body;
+    std::uint64_t bytes = 0;
   };
 
+  AwaitedLimits limits_;
   std::deque<Said> queue_;
+  std::uint64_t bytes_ = 0;  // beside what is in the queue
   std::map<std::uint64_t, Body> bodies_;
 };
 

@@ -52,5 +52,36 @@ TEST(AwaitedBodies, DropAllFromTheFirstThatIsLost) {
   EXPECT_EQ(take_all(awaited), "3 ");
 }
 
+TEST(AwaitedBodies, TellThatTooMuchWaits) {
+  const AwaitedLimits limits{.messages = 2, .bytes = 10, .early = 1};
+  const auto is_too_much = [&limits](auto waits) {
+    Awaited awaited(limits);
+    waits(awaited);
+    const bool is = awaited.is_too_much();
+    EXPECT_TRUE(!is || awaited.lost() == 1 || awaited.is_empty());
+    EXPECT_FALSE(is && awaited.is_too_much()) << "nothing is left";
+    return is;
+  };
+  EXPECT_FALSE(is_too_much([](Awaited& awaited) {
+    awaited.said(1, 1);
+    awaited.said(2, {}, 10);
+    awaited.arrived(2, "early");
+  }));
+  EXPECT_TRUE(is_too_much([](Awaited& awaited) {
+    for (const int number : {1, 2, 3}) awaited.said(number, 1);
+  }));
+  EXPECT_TRUE(is_too_much([](Awaited& awaited) {
+    awaited.said(1, 1);
+    awaited.said(2, {}, 11);
+  }));
+  EXPECT_TRUE(is_too_much([](Awaited& awaited) {
+    for (const std::uint64_t number : {1U, 2U}) awaited.arrived(number, "early");
+  }));
+  EXPECT_FALSE(is_too_much([](Awaited& awaited) {
+    awaited.said(1, {}, 11);
+    (void)awaited.take();
+  })) << "it waits no more";
+}
+
 }  // namespace
 }  // namespace monarch
