@@ -54,7 +54,9 @@ class Worker : public monarch::Actor {
       std::istringstream words(line);
       for (std::size_t i = 0; i + 1 < kInputs; ++i) words >> row.inputs[i];
       words >> row.kind;
-      if (!words || row.kind >= kKinds) throw std::runtime_error(path + ": `" + line + "` is no row");
+      if (!words || row.kind >= kKinds) {
+        throw std::runtime_error(std::string(path).append(": `").append(line).append("` is no row"));
+      }
       for (double& input : row.inputs) input /= 30;
       row.inputs.back() = 1;
       if (number++ % workers == context().rank) rows_.push_back(row);

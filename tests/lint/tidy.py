@@ -38,7 +38,7 @@ def check(tree, build):
         return [c for p in tree.files(".cc") for c in check_file(tool, tree, p, (), ("--", "-std=c++20"))]
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as commands:
         files = {os.path.realpath(os.path.join(c["directory"], c["file"])) for c in json.load(commands)}
-    paths = sorted(p for p in (os.path.relpath(f, tree.root) for f in files) if not p.startswith(("tests/", "..")))
+    paths = sorted(p for p in (os.path.relpath(f, tree.root) for f in files) if p.endswith(".cc") and not p.startswith(("tests/", "..")))
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         parts = pool.map(lambda path: check_file(tool, tree, path, ["-p", build]), paths)
         return sorted({c for part in parts for c in part})

@@ -106,7 +106,7 @@ Status IndexBuilder::add(std::uint32_t owner, const Index& part) {
   for (TensorPart one : part.parts) {
     one.tensor = places[one.tensor];
     one.owner = owner;
-    index_.parts.push_back(std::move(one));
+    index_.parts.push_back(one);
   }
   return {};
 }

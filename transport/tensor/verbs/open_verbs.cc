@@ -67,7 +67,7 @@ Status prove_device(VerbsDevice& device) {
   read.remote_key = source->remote_key();
   read.bytes = sizeof *into;
   MONARCH_TRY(reads.queue->post(read));
-  const Status done = wait_for_read(*reads.queue, name);
+  Status done = wait_for_read(*reads.queue, name);
   if (!done.ok()) {
     reads.queue->set_error();
     (void)reads.queue->take(1);

@@ -108,7 +108,7 @@ void PeerLines::apply(HostId host, Out& out, const OutLine::Turn& turn) {
   if (turn.hello) {
     LineHello hello = *turn.hello;
     hello.ends = {self_, start_, {}};
-    to_target(host, std::move(hello));
+    to_target(host, hello);
     due_at(out.hello_by = now_ + kHelloAgain);
   }
   send_asks(host, out, turn.send);
@@ -254,7 +254,7 @@ void PeerLines::on(HostId from, const LineAsks& message) {
       nothing.kind = OutcomeKind::kCancelled;
       answer(origin, std::move(nothing), {});
     } else {
-      ordered_.push_back({std::move(origin), RankId{message.mesh, asked.rank}, content});
+      ordered_.push_back({origin, RankId{message.mesh, asked.rank}, content});
     }
   }
   forget(*in);

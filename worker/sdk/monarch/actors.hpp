@@ -275,7 +275,7 @@ class MONARCH_SEEN ActorMesh {
   template <auto F>
   std::shared_ptr<detail::CallState> send(const View& view, const std::string& arguments,
                                           std::uint32_t flags = 0) const {
-    const auto state = detail::CallState::of(detail::host_here(), view.mesh(), 1);
+    auto state = detail::CallState::of(detail::host_here(), view.mesh(), 1);
     send_part<F>(state, view, arguments, flags);
     return state;
   }
