@@ -19,7 +19,7 @@ def main():
         status, output = guest.run(os.path.join(ROOT, "build-rxe"), command, [PROGRAM], BOOT_S)
     except guest.Unavailable as why:
         print(f"1..0 # SKIP {why}")
-        return 77
+        return 0
     count, said = 0, []
     for line in output.splitlines():
         case = re.match(r"\[ +(OK|FAILED|SKIPPED) +\] (\S+?),? .*\(\d+ ms\)$", line)
