@@ -77,16 +77,16 @@ def struck(memory, pull, strike, delay, **how):
     return outcome
 
 
-def survive(folder, size, signal_name, *delays):
-    """The owner of a large pull is killed or stopped in the middle of it, so many seconds after its begin."""
+def survive(folder, size, delay, *signals):
+    """The owner of a large pull gets a signal so many seconds after its begin; its next generation gets the next."""
     memory = bytearray(int(size) * MIB)
     pull = tensors.source("owner", "large").into({"w": memory})
-    for generation, delay in enumerate(map(float, delays), 1):
+    for generation, name in enumerate(signals, 1):
         owner = owner_of(folder, generation)
         got = pull(timeout=20, wait=True)
         say("first", got.generation == generation and is_whole(memory, got))
-        number = getattr(signal, signal_name)
-        outcome = struck(memory, pull, lambda: os.kill(owner, number), delay, timeout=1)
+        number = getattr(signal, name)
+        outcome = struck(memory, pull, lambda to=owner, number=number: os.kill(to, number), float(delay), timeout=1)
         say("struck", outcome)
         if number == signal.SIGSTOP:
             os.kill(owner, signal.SIGCONT)

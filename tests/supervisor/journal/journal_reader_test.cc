@@ -151,7 +151,7 @@ TEST(JournalReader, FindsAllThatAKilledWriterAcknowledged) {
     ::close(ends[1]);
     std::uint64_t acknowledged = 0;
     // Read while it is being written, then kill it in the middle of its work.
-    for (int batches = 0; batches < 20 * life; ++batches) {
+    for (int batches = 0; batches < 6 * life; ++batches) {
       ASSERT_EQ(::read(ends[0], &acknowledged, sizeof acknowledged), static_cast<ssize_t>(sizeof acknowledged));
       auto live = read_journal(*files);
       // Faster than a slow reader for as long as there is room for its reports: then it waits.
