@@ -211,6 +211,8 @@ void Post::go_on(HostId from, PeerVia via) {
       if (found->second.is_empty()) {
         awaited_.erase(found);
       } else if (found->second.is_too_much()) {
+        log_warn("the post of host ", from.value(),
+                 ": too much waits for bodies that do not come: they come the slower way");
         body_links_->drop(from, via);
       }
       return;
