@@ -10,9 +10,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MINUTE = 60
 BUILD_S = 40 * MINUTE
 
-# The sanitizer trees are compiled by clang, unoptimised, and with line numbers where what is found may not come again (thread); address names
-# functions alone. That takes a third of the time of -O1 -g, and every run has a second compiler's view of the code. Each library is one unit there, which holds that names in unnamed namespaces are unique
-# within it; meson.build joins fewer. One of them is built as where there is no libibverbs.
+# The sanitizer trees are compiled by clang, unoptimised, which is a third of what -O1 -g takes, and every run has a second compiler's view of
+# the code. Thread has line numbers, for what it finds may not come again; address names functions alone. Each library is one unit there, which
+# holds that names in unnamed namespaces are unique within it; meson.build joins fewer. One of them is built as where there is no libibverbs.
 #
 # What undefined checks of every access to memory (no null pointer, none that is not aligned) is a fourth of its tree's time to compile and half
 # of that to run. The tree of clang has it instead, optimised, and traps.
