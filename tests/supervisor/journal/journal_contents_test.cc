@@ -9,6 +9,7 @@
 #include "tests/supervisor/journal/journal_story.h"
 #include "transport/base/crc32c.h"
 #include "transport/base/little_endian.h"
+#include "transport/base/sanitizers.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -165,11 +166,12 @@ TEST(JournalContents, AFlippedBitInTheMiddleIsRefusedWithItsPlaceAndInTheLastRec
 }
 
 TEST(JournalContents, AFlippedBitAnywhereNeverMakesAWrongRecord) {
+  constexpr std::size_t kStep = kSanitized ? 5 : 1;  // each bit of a byte in its turn
   const JournalImage whole = with_snapshot();
   const JournalContents all = parse_journal(whole);
   const std::string state = testing::replay(all);
   for (std::size_t which = 0; which < whole.segments.size(); ++which) {
-    for (std::size_t bit = 0; bit < whole.segments[which].bytes.size() * 8; ++bit) {
+    for (std::size_t bit = 0; bit < whole.segments[which].bytes.size() * 8; bit += kStep) {
       JournalImage flipped = whole;
       char& byte = flipped.segments[which].bytes[bit / 8];
       byte = static_cast<char>(byte ^ (1 << (bit % 8)));
@@ -186,7 +188,7 @@ TEST(JournalContents, AFlippedBitAnywhereNeverMakesAWrongRecord) {
       }
     }
   }
-  for (std::size_t bit = 0; bit < whole.snapshot->size() * 8; ++bit) {
+  for (std::size_t bit = 0; bit < whole.snapshot->size() * 8; bit += kStep) {
     JournalImage flipped = whole;
     char& byte = (*flipped.snapshot)[bit / 8];
     byte = static_cast<char>(byte ^ (1 << (bit % 8)));

@@ -1,5 +1,4 @@
 #include "supervisor/workspace/scan.h"
-#include "supervisor/workspace/pack_thread.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -16,6 +15,7 @@
 
 #include "supervisor/workspace/pack.h"
 #include "supervisor/workspace/pack_thread.h"
+#include "transport/base/sanitizers.h"
 #include "transport/base/sha256.h"
 #include "transport/base/text.h"
 
@@ -223,7 +223,7 @@ TEST_F(Workspace, ADamagedPackIsNotMadeAgainOutOfWhatTheFolderIsNow) {
 }
 
 TEST_F(Workspace, AFileThatGoesOnChangingIsSaid) {
-  write("log", std::string(8U << 20U, 'x'));
+  write("log", std::string((kSanitized ? 2U : 8U) << 20U, 'x'));
   std::atomic<bool> done = false;
   std::thread writer([&] {
     const UniqueFd file(::open((spec_.path + "/log").c_str(), O_WRONLY | O_CLOEXEC));

@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "tests/transport/wire/stretched.h"
+#include "transport/base/limits.h"
 #include "transport/wire/codec.h"
 
 namespace monarch {
 namespace {
 
 constexpr std::size_t kLong = 300'000;
+constexpr std::size_t kMany = limits::kRanksPerJob + 1;
 
 template <class T>
 class FromHost : public ::testing::Test {
@@ -29,7 +31,7 @@ TYPED_TEST(FromHost, NoTextAndNoListIsLongerThanItMayBe) {
   EXPECT_TRUE(this->is_read(message));
   for (std::size_t which = 0; which < none.count(); ++which) {
     TypeParam stretched{};
-    Stretcher(which, kLong, kLong).visit(stretched);
+    Stretcher(which, kLong, kMany).visit(stretched);
     EXPECT_FALSE(this->is_read(stretched)) << "text or list " << which << " of " << none.count();
   }
 }

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "tests/supervisor/client/scratch.h"
+#include "transport/base/sanitizers.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -97,7 +98,7 @@ TEST(OutputFollower, GivesIdenticalBytesWhateverPiecesAreMissing) {
   const std::uint32_t seed = std::random_device{}();
   SCOPED_TRACE(text("seed ", seed));
   std::mt19937 random(seed);
-  for (int run = 0; run < 50; ++run) {
+  for (int run = 0; run < (kSanitized ? 10 : 50); ++run) {
     Fixture f;
     std::map<StreamId, std::string> written;
     for (std::uint32_t rank = 0; rank < 3; ++rank) {
