@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import sys
+import unittest
 
 import harness
 import tensor_jobs
@@ -12,6 +13,7 @@ import tensor_jobs
 RANKS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tensor_ranks.py")
 
 
+@unittest.skipIf(harness.SANITIZED, "no Python has the sanitizer's runtime that the library of tensors is built with")
 class Tensors(tensor_jobs.TensorTest):
     def test_the_example_over_shm(self):
         self.pulls_the_example("shm")
