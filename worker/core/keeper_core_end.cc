@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <utility>
 
 #include "transport/base/exit_code.h"
 #include "transport/base/limits.h"
@@ -38,8 +39,14 @@ void KeeperCore::guarded_ended(const RankEnd& end, Instant now, KeeperActions& a
     case GuardedState::Outcome::kNeverReady:
     case GuardedState::Outcome::kFinal: exit_code_ = exit_code_of(end); break;
     case GuardedState::Outcome::kGaveUp: exit_code_ = kExitInternal; break;
-    case GuardedState::Outcome::kNone:
     case GuardedState::Outcome::kRestarts:
+      // Nobody knows whether it had come to the word that was passed on; that was for the job.
+      if (std::exchange(term_passed_on_, false)) {
+        on(event::Terminated{SIGTERM}, now, actions);
+        if (incarnations_.empty()) guarded_.let_go(Duration::zero(), now);  // there is nothing to be ended for the job
+      }
+      return;
+    case GuardedState::Outcome::kNone:
     case GuardedState::Outcome::kLeft: return;
   }
   kill_all(now, actions);
@@ -68,6 +75,7 @@ void KeeperCore::on(const KeeperShutdown& order, Instant now, KeeperActions& act
 
 void KeeperCore::on(const event::Terminated& event, Instant now, KeeperActions& actions) {
   if (options_.kind == KeeperKind::kGuard && !exit_code_ && guarded_.has_process()) {
+    term_passed_on_ = event.signal == SIGTERM;
     actions.emplace_back(action::SignalGuarded{event.signal});
     return;
   }

@@ -99,10 +99,10 @@ class Keeper {
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
-  KeeperActions crash() {
+  KeeperActions crash(int signal = SIGSEGV) {
     RankEnd end;
     end.kind = EndKind::kSignaled;
-    end.value = SIGSEGV;
+    end.value = signal;
     KeeperActions all = send(event::GuardedExited{end});
     return all;
   }

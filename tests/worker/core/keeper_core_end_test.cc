@@ -65,6 +65,29 @@ TEST(KeeperCore, PassesATermOnToTheGuardedProcessOfAGuard) {
   EXPECT_FALSE(keeper.core().ending());
 }
 
+// The signal may have ended it before it read signals, or have come to one that was dead.
+TEST(KeeperCore, StartsNoneAgainThatEndedAfterATermWasPassedOn) {
+  for (const int signal : {SIGTERM, SIGKILL}) {
+    Keeper keeper(KeeperKind::kGuard);
+    keeper.send(event::Terminated{SIGTERM});
+    const KeeperActions told = keeper.crash(signal);
+    ASSERT_EQ(all_of<action::Exit>(told).size(), 1U);
+    EXPECT_EQ(all_of<action::Exit>(told)[0].code, 128 + SIGTERM);
+    EXPECT_TRUE(all_of<action::ForkGuarded>(told).empty());
+    Keeper other(KeeperKind::kGuard);
+    EXPECT_EQ(all_of<action::ForkGuarded>(other.crash(signal)).size(), 1U) << "nobody told the guard";
+  }
+}
+
+TEST(KeeperCore, EndsWhatItKeepsWhereNobodyKnowsWhetherATermWasHeard) {
+  Keeper keeper(KeeperKind::kGuard);
+  keeper.send(event::Spawn{key(0, 1), {}});
+  keeper.send(event::Terminated{SIGTERM});
+  const KeeperActions told = keeper.crash(SIGKILL);
+  EXPECT_FALSE(all_of<action::SignalRank>(told).empty());
+  EXPECT_EQ(all_of<action::ForkGuarded>(told).size(), 1U) << "who ends the job";
+}
+
 // What it keeps may carry what lives elsewhere, which somebody comes back to.
 TEST(KeeperCore, LeavesAloneWhatIsToLiveOnWhenItsSupervisorsAreSpent) {
   Keeper keeper(KeeperKind::kGuard, {.restarts = 0});
