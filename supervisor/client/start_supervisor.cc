@@ -24,6 +24,7 @@
 #include "transport/loop/signals.h"
 #include "transport/process/pipe.h"
 #include "transport/process/process_limits.h"
+#include "transport/process/spawn.h"
 
 namespace monarch {
 
@@ -180,6 +181,20 @@ Result<Guard> spawn_guard(const JobDirectory& job, const SupervisorBinaries& bin
   return Guard{.pid = pid, .ready = std::move(ready.reader)};
 }
 
+// Our child, not yet reaped. Whether it has ended by then, and what it guards with it.
+bool end_guard(pid_t pid, Instant until) {
+  const UniqueFd guard = open_pidfd(pid);
+  if (!guard.valid()) return false;
+  (void)send_signal(guard.get(), SIGTERM);  // it may have ended
+  while (true) {
+    pollfd ended{guard.get(), POLLIN, 0};
+    const Instant now = boot_now();
+    const int count = ::poll(&ended, 1, now >= until ? 0 : EventLoop::wait_milliseconds(now, until));
+    if (count < 0 && errno == EINTR) continue;
+    return count > 0;
+  }
+}
+
 // A job begins when its supervisor is ready: of one that was killed before, nobody ever got a key.
 void remove_beginnings(const JobDirectory& job) {
   remove_secrets(job.directory);
@@ -259,12 +274,10 @@ StartFailure start_supervisor(const JobDirectory& job, const SupervisorBinaries&
                             " that it is ready; it goes on with that"),
             .log_tail = log_tail(job)};
   }
-  // It must not start the job behind the back of somebody who was told that it failed. It is our child, not yet reaped.
-  bool ended = !ready.timed_out && !ready.interrupted;
-  if (!ended) {
-    (void)::kill(guard->pid, SIGTERM);
-    ended = !read_ready_line(guard->ready.get(), boot_now() + kEndsAfterTerm).timed_out;
-  }
+  // It must not start the job behind the back of somebody who was told that it failed, as a guard does whose supervisor
+  // was killed. A job that goes on may have another supervisor.
+  const bool goes_on = options.resume && !ready.interrupted;
+  const bool ended = !goes_on && end_guard(guard->pid, boot_now() + kEndsAfterTerm);
   if (ended && !options.resume) remove_beginnings(job);
   if (ready.interrupted) {
     return {.exit_code = kExitInterrupted,

@@ -61,8 +61,7 @@ Result<ForkedWork> ForkedWork::start(int kept, const std::function<void()>& work
   const pid_t pid = ::fork();
   if (pid < 0) return errno_error("fork", errno);
   if (pid == 0) run(kept, parent, work);
-  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  return ForkedWork(pid, std::move(pidfd));
+  return ForkedWork(pid, open_pidfd(pid));
 }
 
 // One that not even KILL ends, in the middle of a call to a dead disk, is left to init.

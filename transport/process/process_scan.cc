@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 
 #include "transport/base/text.h"
 #include "transport/base/time.h"
+#include "transport/process/spawn.h"
 
 namespace monarch {
 
@@ -181,7 +181,7 @@ std::vector<ProcessEntry> with_descendants(const std::vector<ProcessEntry>& all,
 }
 
 UniqueFd open_process(const ProcessEntry& entry) {
-  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, entry.pid, 0)));
+  UniqueFd pidfd = open_pidfd(entry.pid);
   if (!pidfd.valid()) return pidfd;
   const auto again = read_process(entry.pid);
   if (!again || again->start != entry.start || again->dead()) return UniqueFd();

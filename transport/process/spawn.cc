@@ -99,7 +99,7 @@ std::variant<std::unique_ptr<Child>, StepFailure> Child::fork(const SpawnOptions
   if (pid < 0) return StepFailure{errno, "fork"};
   if (pid == 0) run_child(prepared, inside);
   // Race free: only this process can reap the child, and it has not.
-  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  UniqueFd pidfd = open_pidfd(pid);
   if (!pidfd.valid()) {
     const int error = errno;
     here.reset();  // which ends the child
@@ -143,6 +143,8 @@ ExecState Child::exec_state() {
   }
   return state_;
 }
+
+UniqueFd open_pidfd(pid_t pid) { return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
 
 bool send_signal(int pidfd, int signal) { return ::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0) == 0; }
 

@@ -104,6 +104,9 @@ std::vector<std::string> program_candidates(const std::string& name, const std::
 StepFailure execute_one_of(const std::vector<std::string>& candidates, const std::vector<std::string>& program,
                            const std::vector<std::string>& environment);
 
+// A handle of a process whose number is nobody else's: a child that was not reaped, or one that is looked at once more
+// after this. Not valid: it has ended, or there is no descriptor left.
+UniqueFd open_pidfd(pid_t pid);
 // The signal goes to the process that the descriptor is of, never to a number. False if it has ended.
 bool send_signal(int pidfd, int signal);
 // To the process group that the process leads; to itself while it leads none yet.

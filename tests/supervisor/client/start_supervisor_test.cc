@@ -207,6 +207,17 @@ TEST(StartSupervisor, GivesUpAtItsDeadlineAndEndsTheGuard) {
   EXPECT_NE(failure.message.find("did not say that it is ready within 300ms"), std::string::npos) << failure.message;
 }
 
+// The supervisor was killed, which alone held the descriptor by then.
+TEST(StartSupervisor, LeavesNoGuardThatWouldStartAnother) {
+  const Fixture f;
+  const std::string told = f.scratch.path() + "/told";
+  const StartFailure failure = f.start("trap 'echo > " + told + "; exit 0' TERM; eval \"exec $3>&-\"\n" +
+                                       "for n in $(seq 200); do sleep 0.05; done");
+  EXPECT_EQ(failure.exit_code, 70);
+  EXPECT_NE(failure.message.find("ended before it was ready"), std::string::npos) << failure.message;
+  EXPECT_EQ(::access(told.c_str(), F_OK), 0);
+}
+
 TEST(StartSupervisor, DoesNotEndOneThatIsSlowToTakeAJobOver) {
   const Fixture f;
   const std::string fifo = f.scratch.path() + "/fifo";
