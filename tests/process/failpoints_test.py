@@ -27,23 +27,26 @@ def can_trace():
 
 @unittest.skipUnless(can_trace(), "needs strace, and the right to trace")
 class Failpoints(recovery.RecoveryTest):
-    def traced(self, what):
-        """A MONARCH_WORKER whose guard runs its first supervisor under strace with these words; $JOB is the job's folder."""
+    def traced(self, what, then):
+        """A MONARCH_WORKER whose guard runs its first supervisor under strace with these words; $JOB is the job's folder.
+
+        `then`: under what the later ones run, if anything."""
         once = self.path("work", "once")
         shutil.rmtree(once, ignore_errors=True)
-        traced = self.write("traced", f"#!/bin/sh\nmkdir {once} 2>/dev/null || exec \"$@\"\n"
+        strace = "exec strace -D -f -qqq -o /dev/null"
+        traced = self.write("traced", f"#!/bin/sh\nmkdir {once} 2>/dev/null || {then and strace + ' ' + then or 'exec'} \"$@\"\n"
                             "for word; do [ \"$last\" = --job-dir ] && JOB=$word; last=$word; done\n"
-                            f"exec strace -D -f -qqq -o /dev/null {what} \"$@\"\n", mode=0o755)
+                            f"{strace} {what} \"$@\"\n", mode=0o755)
         return self.guarding(traced)
 
-    def killed_at(self, what):
+    def killed_at(self, what, then=""):
         """One run; how often its supervisor came back."""
         for name in os.listdir(self.path("work")):
             if name.startswith(("ran.", "there.", "step.", "go")):
                 os.unlink(self.path("work", name))
         before = set(self.jobs())
         since = self.now()
-        run = self.start("run", self.counting(RANK, slots=1), env={"MONARCH_WORKER": self.traced(what)})
+        run = self.start("run", self.counting(RANK, slots=1), env={"MONARCH_WORKER": self.traced(what, then)})
         harness.wait_for(lambda: run.status is not None or len(self.marks("there")) == 2, lambda: repr(run))
         if run.status is None:
             self.pids = dict(enumerate(self.wait_for_marks("there", 2)))
@@ -82,6 +85,13 @@ class Failpoints(recovery.RecoveryTest):
 
     def test_before_what_is_recorded_is_sent(self):  # V03
         self.killed_at_each("-e trace=sendto -e inject=sendto:signal=KILL:when={when}", range(2, 40, 3), 5)
+
+    def test_before_hosts_are_launched_and_the_next_one_waits_for_its_disk(self):  # V03
+        """What the launcher finds out by itself comes before its orders, which are written down first."""
+        for when in range(1, 6):
+            with self.subTest(when=when):
+                self.killed_at(f"-e trace=sendmsg -e inject=sendmsg:signal=KILL:when={when}",
+                               "-e trace=fdatasync -e inject=fdatasync:delay_enter=100000")
 
 
 if __name__ == "__main__":
