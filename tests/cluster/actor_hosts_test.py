@@ -20,7 +20,7 @@ class LostHost(Calls, cluster.ClusterTest):
         run.wait_for_out("begun")
         w["h3"].power_off()
         run.wait_for_err(r"h4 takes the place of h3")
-        run.wait_for_err(r"gangs? .* running again")
+        run.wait_for_err(r"gangs [^\n]* running again|(?s:(gang \d+ is running again.*){2})")  # both of them
         w["h1"].write(END, "")
         run.wait(30)
         seen = self.seen(run)
