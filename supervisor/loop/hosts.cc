@@ -117,8 +117,8 @@ void Hosts::adopt() {
 }
 
 void Hosts::destroy(HostId host) {
-  // The order waited for the disk, and its worker's end was told meanwhile: another one is launched there, of which a
-  // second word of that end would be taken.
+  // The worker's end was told while this order waited for the disk, and another launch was ordered since: a second word
+  // of that end would be taken for the end of the next worker.
   const HostState& state = shared_.core.state().hosts[host.value()];
   if (state.phase == HostPhase::kLaunching && !state.unproven) return;
   workers_.links().stop_expecting(host);
