@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -31,6 +32,7 @@ namespace monarch {
 namespace {
 
 constexpr Duration kEndsAfterTerm = Duration::seconds(5);
+constexpr Duration kTermAgainAfter = Duration::milliseconds(100);
 constexpr std::size_t kReadyLineBytes = 64U << 10U;  // more is not a line of ours
 constexpr std::size_t kLogTailBytes = 4U << 10U;
 constexpr std::size_t kLogTailLines = 12;
@@ -181,17 +183,19 @@ Result<Guard> spawn_guard(const JobDirectory& job, const SupervisorBinaries& bin
   return Guard{.pid = pid, .ready = std::move(ready.reader)};
 }
 
-// Our child, not yet reaped. Whether it has ended by then, and what it guards with it.
-bool end_guard(pid_t pid, Instant until) {
+// Our child, not yet reaped. Whether it has ended by then, and what it guards with it. It is told again after `again`: it
+// may have passed a word on to a supervisor that was dead, and have started another since.
+bool end_guard(pid_t pid, Duration again, Instant until) {
   const UniqueFd guard = open_pidfd(pid);
   if (!guard.valid()) return false;
-  (void)send_signal(guard.get(), SIGTERM);  // it may have ended
   while (true) {
+    (void)send_signal(guard.get(), SIGTERM);  // it may have ended
     pollfd ended{guard.get(), POLLIN, 0};
     const Instant now = boot_now();
-    const int count = ::poll(&ended, 1, now >= until ? 0 : EventLoop::wait_milliseconds(now, until));
-    if (count < 0 && errno == EINTR) continue;
-    return count > 0;
+    const Instant look = std::min(now + again, until);
+    const int count = ::poll(&ended, 1, now >= look ? 0 : EventLoop::wait_milliseconds(now, look));
+    if (count > 0) return true;
+    if (boot_now() >= until) return false;
   }
 }
 
@@ -277,7 +281,9 @@ StartFailure start_supervisor(const JobDirectory& job, const SupervisorBinaries&
   // It must not start the job behind the back of somebody who was told that it failed, as a guard does whose supervisor
   // was killed. A job that goes on may have another supervisor.
   const bool goes_on = options.resume && !ready.interrupted;
-  const bool ended = !goes_on && end_guard(guard->pid, boot_now() + kEndsAfterTerm);
+  // A second word to one that takes a job over would end that without its grace.
+  const Duration again = options.resume ? kEndsAfterTerm : kTermAgainAfter;
+  const bool ended = !goes_on && end_guard(guard->pid, again, boot_now() + kEndsAfterTerm);
   if (ended && !options.resume) remove_beginnings(job);
   if (ready.interrupted) {
     return {.exit_code = kExitInterrupted,

@@ -118,7 +118,7 @@ class KeeperCore {
   Instant last_exit_;                      // of a rank, as reported; strictly increasing
   std::optional<std::int32_t> exit_code_;  // set: it is ending
   bool end_told_ = false;                  // to the guarded process
-  bool term_passed_on_ = false;            // to it, and nothing is known of what came of that
+  bool term_passed_on_ = false;            // to it, and it has not ended since
   std::uint32_t warnings_ = 0;             // how often its end was foretold
   Instant foretold_until_;
   bool exited_ = false;

@@ -40,8 +40,9 @@ void KeeperCore::guarded_ended(const RankEnd& end, Instant now, KeeperActions& a
     case GuardedState::Outcome::kFinal: exit_code_ = exit_code_of(end); break;
     case GuardedState::Outcome::kGaveUp: exit_code_ = kExitInternal; break;
     case GuardedState::Outcome::kRestarts:
-      // Nobody knows whether it had come to the word that was passed on; that was for the job.
-      if (std::exchange(term_passed_on_, false)) {
+      // It had not come to reading signals: the word was for the job, which has nobody else to hear it. One that was
+      // stopping the job and died otherwise has a successor, who goes on with that.
+      if (std::exchange(term_passed_on_, false) && end.kind == EndKind::kSignaled && end.value == SIGTERM) {
         on(event::Terminated{SIGTERM}, now, actions);
         if (incarnations_.empty()) guarded_.let_go(Duration::zero(), now);  // there is nothing to be ended for the job
       }

@@ -65,25 +65,32 @@ TEST(KeeperCore, PassesATermOnToTheGuardedProcessOfAGuard) {
   EXPECT_FALSE(keeper.core().ending());
 }
 
-// The signal may have ended it before it read signals, or have come to one that was dead.
-TEST(KeeperCore, StartsNoneAgainThatEndedAfterATermWasPassedOn) {
-  for (const int signal : {SIGTERM, SIGKILL}) {
-    Keeper keeper(KeeperKind::kGuard);
-    keeper.send(event::Terminated{SIGTERM});
-    const KeeperActions told = keeper.crash(signal);
-    ASSERT_EQ(all_of<action::Exit>(told).size(), 1U);
-    EXPECT_EQ(all_of<action::Exit>(told)[0].code, 128 + SIGTERM);
-    EXPECT_TRUE(all_of<action::ForkGuarded>(told).empty());
-    Keeper other(KeeperKind::kGuard);
-    EXPECT_EQ(all_of<action::ForkGuarded>(other.crash(signal)).size(), 1U) << "nobody told the guard";
-  }
+// A signal that comes before the process reads signals ends it, as it would any other.
+TEST(KeeperCore, StartsNoneAgainThatEndedByTheTermThatWasPassedOn) {
+  Keeper keeper(KeeperKind::kGuard);
+  keeper.send(event::Terminated{SIGTERM});
+  const KeeperActions told = keeper.crash(SIGTERM);
+  ASSERT_EQ(all_of<action::Exit>(told).size(), 1U);
+  EXPECT_EQ(all_of<action::Exit>(told)[0].code, 128 + SIGTERM);
+  EXPECT_TRUE(all_of<action::ForkGuarded>(told).empty());
+  Keeper other(KeeperKind::kGuard);
+  EXPECT_EQ(all_of<action::ForkGuarded>(other.crash(SIGTERM)).size(), 1U) << "nobody told the guard";
 }
 
-TEST(KeeperCore, EndsWhatItKeepsWhereNobodyKnowsWhetherATermWasHeard) {
+// What runs elsewhere has nobody else.
+TEST(KeeperCore, StartsOneAgainThatCrashedWhileItStoppedTheJob) {
+  Keeper keeper(KeeperKind::kGuard);
+  keeper.send(event::Terminated{SIGTERM});
+  const KeeperActions told = keeper.crash(SIGKILL);
+  EXPECT_EQ(all_of<action::ForkGuarded>(told).size(), 1U);
+  EXPECT_TRUE(all_of<action::Exit>(told).empty());
+}
+
+TEST(KeeperCore, EndsWhatItKeepsWhereATermWasNotHeard) {
   Keeper keeper(KeeperKind::kGuard);
   keeper.send(event::Spawn{key(0, 1), {}});
   keeper.send(event::Terminated{SIGTERM});
-  const KeeperActions told = keeper.crash(SIGKILL);
+  const KeeperActions told = keeper.crash(SIGTERM);
   EXPECT_FALSE(all_of<action::SignalRank>(told).empty());
   EXPECT_EQ(all_of<action::ForkGuarded>(told).size(), 1U) << "who ends the job";
 }
