@@ -183,8 +183,8 @@ Result<Guard> spawn_guard(const JobDirectory& job, const SupervisorBinaries& bin
   return Guard{.pid = pid, .ready = std::move(ready.reader)};
 }
 
-// Our child, not yet reaped. Whether it has ended by then, and what it guards with it. It is told again after `again`: it
-// may have passed a word on to a supervisor that was dead, and have started another since.
+// Our child, not yet reaped. Whether it has ended by then, and what it guards with it. It is told again after `again`:
+// it may have passed a word on to a supervisor that was dead, and have started another since.
 bool end_guard(pid_t pid, Duration again, Instant until) {
   const UniqueFd guard = open_pidfd(pid);
   if (!guard.valid()) return false;
