@@ -153,7 +153,10 @@ class ActorFaults(actors.ActorTest):
         while run.status is None:
             recovery.after(max(0, began + 0.3 * (killed + 1) - time.monotonic()))
             found = self.find("monarch-rank")
-            generators = {r["pid"] for m in self.status()["meshes"] if m["name"] == "generators" for r in m["ranks"]} if found else {}
+            shown = self.monarch("status", "--json")
+            # The loop may end at any moment, and its job with it.
+            meshes = shown.json()[0]["meshes"] if shown.status == 0 else []
+            generators = {r["pid"] for m in meshes if m["name"] == "generators" for r in m["ranks"]}
             victims = [p for p in found if p.pid in generators]
             if not victims:
                 continue

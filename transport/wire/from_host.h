@@ -36,7 +36,6 @@ bool is_bounded(const VaultKept& kept);
 bool is_bounded(const VaultAsk& ask);
 bool is_bounded(const VaultPiece& piece);
 
-// As decode_payload(); kInvalid also where something in it is too long.
 // Within a century, so that sums and differences of such times are times as well; or never, of what may not have been.
 inline bool is_reckonable(Instant time) {
   return time == Instant::never() || (time >= Instant() && time.since_boot() <= limits::kLongestTime);
@@ -67,6 +66,7 @@ bool is_reckonable(const std::vector<T>& list) {
   return std::all_of(list.begin(), list.end(), [](const T& each) { return is_reckonable(each); });
 }
 
+// As decode_payload(); kInvalid also where something in it is too long, or where a time in it cannot be reckoned with.
 template <class T>
 Result<T> decode_from_host(std::string_view payload, std::size_t limit = limits::kControlPayloadBytes) {
   Result<T> message = decode_payload<T>(payload, limit);
