@@ -168,7 +168,9 @@ int steady(monarch::Controller& controller) {
     if (number >= least) std::this_thread::sleep_for(200us);
   }
   while (!under_way.empty()) take_first();
+  // A rank that was lost may have been back too late for any of them.
   all.ready(10s);
+  take(seen, all.call<&Tally::run>(++number), all.size(), Clock::now());
   const int twice = all.fold<&Tally::twice>(0, [](int sum, int more) { return sum + more; });
   std::cout << "{\"calls\": " << number << ", \"twice\": " << twice << ", \"wrong\": " << seen.wrong
             << ", \"worst_ms\": " << seen.worst.count() << ", \"restored\": [";
