@@ -12,7 +12,7 @@ class Many(cluster.ClusterTest):
         w = self.world(HOSTS)
         for host in w.hosts:
             faults.block_call_back(w, host)
-        spec = self.ssh_job("mark up; sleep 6", hosts=HOSTS, slots=1, control={"via": "ssh"})
+        spec = self.ssh_job("mark up; sleep 6", hosts=HOSTS, slots=1, ssh={"connect_timeout": "1m"}, control={"via": "ssh"})
         done = self.monarch("run", spec, "--quiet", timeout=BOUND_S)
         self.assert_result(done, 0, "succeeded")
         self.assertEqual(len(self.marks("up")), HOSTS)
