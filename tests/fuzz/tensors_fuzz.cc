@@ -7,6 +7,7 @@
 
 #include <monarch/codec.hpp>
 
+#include "tests/transport/tensor/core/shards_of.h"
 #include "transport/base/assert.h"
 #include "transport/tensor/core/card.h"
 #include "transport/tensor/core/index.h"

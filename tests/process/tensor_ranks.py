@@ -164,6 +164,29 @@ def freeze(folder, size):
     open(os.path.join(folder, "end"), "w", encoding="utf-8").close()
 
 
+def publish_model(*counts):
+    """Publications of so many tensors, of each a row here, until the job ends."""
+    ranks = int(os.environ["WORLD_SIZE"])
+    opened = [tensors.publisher("m" + count, linger=0) for count in counts]
+    for count, model in zip(counts, opened):
+        with model.version(1) as version:
+            for number in range(int(count)):
+                row = memoryview(array("i", [number, RANK])).cast("B").cast("i", (1, 2))
+                version.put("layers.%d.weight" % number, row, of=(ranks, 2), at=(RANK, 0))
+    signal.pause()
+
+
+def read_models(*models):
+    """Each is MESH:RANKS:TENSORS."""
+    for model in models:
+        mesh, ranks, count = model.split(":")
+        ranks = int(ranks)
+        want = {"layers.%d.weight" % number: memoryview(bytearray(8 * ranks)).cast("i", (ranks, 2)) for number in range(int(count))}
+        got = tensors.source(mesh, "m" + count).into(want)(timeout=60)
+        right = [want["layers.%d.weight" % number].tolist() == [[number, rank] for rank in range(ranks)] for number in range(int(count))]
+        say(model, sum(right), got.lanes)
+
+
 # ---- What is wrong, and what is said of it.
 
 
@@ -306,5 +329,5 @@ def round_floats(folder):
 
 
 WHAT = [publish_large, survive, freeze, publish_on, map_steadily, outlive, read_wrong, publish_wrong, say_error, publish_steadily, pull_through_a_loss,
-        round_floats]
+        round_floats, publish_model, read_models]
 {run.__name__: run for run in WHAT}[sys.argv[1]](*sys.argv[2:])

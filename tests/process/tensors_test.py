@@ -42,6 +42,25 @@ class Tensors(tensor_jobs.TensorTest):
         self.assert_nothing_left()
         return done
 
+    def pulls_models(self, way, **models):
+        """Each mesh has so many ranks, and publications of so many tensors."""
+        meshes = {name: {"dims": {"r": ranks}, "sidecar": True, "stop": {"grace": "1s"},
+                         "program": [sys.executable, RANKS, "publish_model", *map(str, counts)]}
+                  for name, (ranks, *counts) in models.items()}
+        asked = [f"{name}:{ranks}:{count}" for name, (ranks, *counts) in models.items() for count in counts]
+        meshes["reader"] = {"dims": {"r": 1}, "program": [sys.executable, RANKS, "read_models", *asked]}
+        spec = {"version": 1, "job": "models", "tensors": {"transports": [way]}, "meshes": meshes}
+        done = self.monarch("run", "--no-prefix", self.spec(json.dumps(spec, indent=1)), timeout=120)
+        self.assert_result(done, 0, "succeeded")
+        self.assertEqual(done.out.splitlines(), [f"{one} {one.split(':')[2]} {{'{way}': {one.split(':')[1]}}}" for one in asked], done)
+        self.assert_nothing_left()
+
+    def test_models_of_any_size_over_shm(self):
+        self.pulls_models("shm", one=(1, 1, 10, 1_000, 20_000), four=(4, 10, 1_000), many=(64, 10))
+
+    def test_models_of_any_size_over_tcp(self):
+        self.pulls_models("tcp", one=(1, 10, 1_000, 20_000), four=(4, 1_000))
+
     def strikes(self, way):
         """The owner's first process stands still in a pull of 1 GiB, its next is killed in one."""
         done = self.run_pair(["publish_large", "1024", "1"], ["survive", "1024", "0.04", "SIGSTOP", "SIGKILL"],

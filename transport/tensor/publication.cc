@@ -89,9 +89,10 @@ void Publication::feed(const OwnerEvent& event) {
 // ---- Readers.
 
 void Publication::heard(LinkNumber link, const HelloAsk& peer, const StreamLink::Received& word) {
-  const bool of_registrar = to_registrar_->heard(link, peer, word);
+  const auto of_registrar = to_registrar_->heard(link, peer, word);
+  if (!of_registrar.ok()) return server_.end(link, text(peer.reader.name(), ": ", of_registrar.error().message));
   const bool of_reader = peer.purpose == LinkPurpose::kReads && heard_reader(link, word);
-  if (!of_registrar && !of_reader) server_.end(link, "it says what nobody may say here");
+  if (!*of_registrar && !of_reader) server_.end(link, text(peer.reader.name(), " says what no reader may say"));
 }
 
 Publication::Memory* Publication::memory_of(const VersionId& version, std::uint16_t& slot) {

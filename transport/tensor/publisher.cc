@@ -101,7 +101,7 @@ Result<char*> Publisher::lend_aside(const TensorKind& tensor, const Box& box, st
 
 Result<char*> Publisher::lend_slot(const TensorKind& tensor, const Box& box) {
   const TensorPart* const part = layout_.find(tensor.name, box);
-  const TensorKind* const kind = layout_.index().find(tensor.name);
+  const TensorKind* const kind = layout_.kind(tensor.name);
   if (part == nullptr || kind == nullptr) {
     return invalid(text("tensor ", printable(tensor.name), ": ", to_text(box), " is not in the first version of ",
                         printable(options_.name), ", and all have the same parts"));

@@ -305,7 +305,9 @@ Status Pull::plan() {
 Status Pull::take_index(std::string_view word) {
   OpenedWord opened;
   codec::DecodeError error;
-  if (!codec::decode(word, opened, error, kIndexLimits)) return Error{ErrorCode::kInvalid, "its index is none"};
+  if (!codec::decode(word, opened, error, kIndexLimits)) {
+    return Error{ErrorCode::kInvalid, unreadable(opened.index, error)};
+  }
   MONARCH_TRY(check_index(opened.index));
   for (const OwnerCard& owner : opened.cards) {
     MONARCH_ASSIGN(gang_->cards[owner.rank], parse_card(owner.card.data));

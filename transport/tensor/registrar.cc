@@ -26,8 +26,11 @@ void Registrar::holds(std::uint64_t number) { feed(registrar_event::Holds{server
 
 void Registrar::ends() { feed(registrar_event::Ends{server_.rank().rank}); }
 
-bool Registrar::heard(LinkNumber link, const HelloAsk& peer, const StreamLink::Received& word) {
-  if (peer.purpose == LinkPurpose::kPublishes) return heard_publisher(link, peer.reader.rank, word);
+Result<bool> Registrar::heard(LinkNumber link, const HelloAsk& peer, const StreamLink::Received& word) {
+  if (peer.purpose == LinkPurpose::kPublishes) {
+    MONARCH_TRY(heard_publisher(link, peer.reader.rank, word));
+    return true;
+  }
   const LinkFrame& frame = word.frame;
   if (frame.kind == FrameKind::kRead) {
     if ((frame.flags & kWhole) != 0 && frame.version.generation == generation_) {
@@ -42,21 +45,23 @@ bool Registrar::heard(LinkNumber link, const HelloAsk& peer, const StreamLink::R
   return true;
 }
 
-bool Registrar::heard_publisher(LinkNumber link, std::uint32_t rank, const StreamLink::Received& word) {
+Status Registrar::heard_publisher(LinkNumber link, std::uint32_t rank, const StreamLink::Received& word) {
   switch (word.frame.kind) {
     case FrameKind::kIndex: {
       PublishedWord published;
       codec::DecodeError error;
-      if (!codec::decode(word.behind, published, error, kIndexLimits)) return false;
-      if (!parse_card(published.card.data).ok()) return false;
+      if (!codec::decode(word.behind, published, error, kIndexLimits)) {
+        return Error{ErrorCode::kInvalid, unreadable(published.index, error)};
+      }
+      MONARCH_TRY(parse_card(published.card.data));
       publishers_[rank] = link;
       cards_[rank] = std::move(published.card);
       feed(registrar_event::Publishes{rank, std::move(published.index)});
-      return true;
+      return {};
     }
-    case FrameKind::kHolds: feed(registrar_event::Holds{rank, word.frame.version.number}); return true;
-    case FrameKind::kEnds: feed(registrar_event::Ends{rank}); return true;
-    default: return false;  // the others are said by readers, or to them
+    case FrameKind::kHolds: feed(registrar_event::Holds{rank, word.frame.version.number}); return {};
+    case FrameKind::kEnds: feed(registrar_event::Ends{rank}); return {};
+    default: return Error{ErrorCode::kInvalid, "it says what no publisher may say"};
   }
 }
 

@@ -38,8 +38,8 @@ class ToRegistrar {
   virtual void publishes(const Index& index) = 0;
   virtual void holds(std::uint64_t number) = 0;
   virtual void ends() = 0;
-  // What somebody says who is linked here; false: it is none that he may say to a registrar.
-  virtual bool heard(LinkNumber link, const HelloAsk& peer, const StreamLink::Received& word) = 0;
+  // What somebody says who is linked here; false: it is not for a registrar. kInvalid: he may not say it, and why.
+  virtual Result<bool> heard(LinkNumber link, const HelloAsk& peer, const StreamLink::Received& word) = 0;
   virtual void left(LinkNumber link, const HelloAsk& peer) = 0;
   // Where the registrar is.
   virtual void found(const Card& card) = 0;
@@ -64,8 +64,6 @@ struct OpenedWord {
 };
 MONARCH_FIELDS(OpenedWord, index, cards)
 
-inline constexpr codec::DecodeLimits kIndexLimits{.items = 32U << 20U};  // a part of an index has some twenty
-
 class Registrar final : public ToRegistrar {
  public:
   Registrar(EventLoop& loop, OwnerServer& server, RegistrarOptions options, Handlers handlers);
@@ -74,12 +72,12 @@ class Registrar final : public ToRegistrar {
   void publishes(const Index& index) override;
   void holds(std::uint64_t number) override;
   void ends() override;
-  bool heard(LinkNumber link, const HelloAsk& peer, const StreamLink::Received& word) override;
+  Result<bool> heard(LinkNumber link, const HelloAsk& peer, const StreamLink::Received& word) override;
   void left(LinkNumber link, const HelloAsk& peer) override;
   void found(const Card& /*card*/) override {}
 
  private:
-  bool heard_publisher(LinkNumber link, std::uint32_t rank, const StreamLink::Received& word);
+  Status heard_publisher(LinkNumber link, std::uint32_t rank, const StreamLink::Received& word);
   void feed(const RegistrarEvent& event);
   void perform(const registrar_action::AllHold& action);
   void perform(const registrar_action::Opened& action);
@@ -108,7 +106,7 @@ class RegistrarLink final : public ToRegistrar {
   void publishes(const Index& index) override;
   void holds(std::uint64_t number) override;
   void ends() override;
-  bool heard(LinkNumber /*link*/, const HelloAsk& /*peer*/, const StreamLink::Received& /*word*/) override {
+  Result<bool> heard(LinkNumber /*link*/, const HelloAsk& /*peer*/, const StreamLink::Received& /*word*/) override {
     return false;
   }
   void left(LinkNumber /*link*/, const HelloAsk& /*peer*/) override {}

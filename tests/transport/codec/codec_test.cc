@@ -66,6 +66,22 @@ struct Tree {
 };
 MONARCH_FIELDS(Tree, value, children)
 
+struct Own {
+  std::vector<int> numbers;
+};
+void codec_write(monarch::codec::Writer& writer, const Own& own) {
+  writer.array(own.numbers.size());
+  for (const int number : own.numbers) writer.signed_integer(number);
+}
+bool codec_read(monarch::codec::Reader& reader, Own& own) {
+  const auto array = reader.array();
+  own.numbers.resize(array.count());
+  for (int& number : own.numbers) {
+    if (!monarch::codec::read(reader, number)) return false;
+  }
+  return static_cast<bool>(array);
+}
+
 class Private {
  public:
   MONARCH_FIELDS_INSIDE(secret_, name_)
@@ -258,6 +274,27 @@ TEST(Codec, LengthsBeyondTheInputAreRefusedWithoutAllocating) {
   }
   EXPECT_EQ(decoding_error<std::vector<int>>(raw({0x93, 1, 2})), "a container reaches beyond the input");
   EXPECT_EQ(decoding_error<std::string>(raw({0xa3, 'a', 'b'})), "a length reaches beyond the input");
+}
+
+// A type of its own that enters a container is left however its reading ends.
+TEST(Codec, ATypeOfItsOwnIsReadAsOftenAsItIsThere) {
+  for (const std::size_t count : {1, 100, 100'000}) {
+    const std::vector<user::Own> many(count, user::Own{{1, 2, 3}});
+    std::vector<user::Own> back;
+    DecodeError error;
+    ASSERT_TRUE(decode(encode(many), back, error)) << error.what << " of " << count;
+    EXPECT_EQ(back.size(), count);
+  }
+  Reader reader("\x91\x91\x01\x02");
+  {
+    const auto outer = reader.array();
+    ASSERT_TRUE(outer);
+    std::string_view text;
+    const auto inner = reader.array();
+    EXPECT_FALSE(reader.string(text));
+  }
+  Integer number;
+  EXPECT_TRUE(reader.integer(number));
 }
 
 TEST(Codec, DepthIsBounded) {

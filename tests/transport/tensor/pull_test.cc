@@ -16,6 +16,7 @@
 
 #include "tests/transport/tensor/tensor_gang.h"
 #include "tests/transport/tensor/test_devices.h"
+#include "transport/base/sanitizers.h"
 #include "transport/tensor/link_socket.h"
 
 namespace monarch::tensor {
@@ -84,6 +85,46 @@ TEST_P(PullLaneTest, TakesMuchByManyStreams) {
   gang.publish(matrix, 2);
   (void)pulled(all.run(first.version));
   EXPECT_TRUE(all.is_whole(2));
+}
+
+// As many tensors as a model has, of each a row at every rank.
+void take_a_model(std::uint64_t tensors, std::uint32_t ranks, const LinkWays& ways) {
+  SCOPED_TRACE(text(tensors, " tensors of ", ranks, " ranks"));
+  TensorGang gang(ranks, 1);
+  const Matrix matrix{ranks, 3};
+  const auto name = [](std::uint64_t tensor) { return text("layers.", tensor, ".weight"); };
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    Publisher& publisher = gang.publisher(rank);
+    ASSERT_TRUE(publisher.begin(1).ok());
+    const Box row = gang.rows_of(matrix, rank);
+    for (std::uint64_t tensor = 0; tensor < tensors; ++tensor) {
+      const std::vector<std::int32_t> values = matrix.part(tensor, row);
+      const Status put = publisher.put(matrix.kind(name(tensor)), row, reinterpret_cast<const char*>(values.data()),
+                                       dense_strides(row.size, sizeof(std::int32_t)));
+      ASSERT_TRUE(put.ok()) << put.error().message;
+    }
+    ASSERT_TRUE(publisher.commit().ok());
+  }
+  std::vector<Columns> memory;
+  memory.reserve(tensors);
+  std::vector<PullPart> parts;
+  for (std::uint64_t tensor = 0; tensor < tensors; ++tensor) {
+    parts.push_back(memory.emplace_back(matrix, 0, matrix.columns).part(name(tensor)));
+  }
+  TestReader reader(std::move(parts), ways);
+  reader.finds(gang);
+  EXPECT_EQ(pulled(reader.run({}, Duration::seconds(120))).bytes, tensors * ranks * 12);
+  std::uint64_t whole = 0;
+  for (std::uint64_t tensor = 0; tensor < tensors; ++tensor) {
+    if (memory[tensor].memory == matrix.part(tensor, memory[tensor].box)) ++whole;
+  }
+  EXPECT_EQ(whole, tensors);
+}
+
+TEST_P(PullLaneTest, TakesModelsOfAnySize) {
+  for (const std::uint64_t tensors : {1, 10, 1'000}) take_a_model(tensors, 4, ways());
+  for (const std::uint64_t tensors : {1, 10, kSanitized ? 100 : 1'000}) take_a_model(tensors, 64, ways());
+  for (const std::uint64_t tensors : {1, 10, 1'000, kSanitized ? 5'000 : 20'000}) take_a_model(tensors, 1, ways());
 }
 
 // What is pulled while it is written again and again is one version, or is pulled again.

@@ -114,12 +114,10 @@ class TensorGang {
   std::vector<std::unique_ptr<Publisher>> publishers_;
 };
 
-// A reader of some columns.
-class ColumnReader {
+// A reader of the trainer's parts, which are in its memory.
+class TestReader {
  public:
-  ColumnReader(const Matrix& matrix, std::uint64_t from, std::uint64_t to, LinkWays ways,
-               const std::string& publication = "weights", const std::string& tensor = "w")
-      : matrix_(matrix), box_{{0, from}, {matrix.rows, to - from}}, memory(matrix.rows * (to - from), -1) {
+  TestReader(std::vector<PullPart> parts, LinkWays ways, const std::string& publication = "weights") {
     FinderWords words = Inbox<FinderWord>::create(kFinderWords).value();
     words_ = words;
     auto finder = std::make_unique<ToldFinder>([this] {
@@ -127,12 +125,8 @@ class ColumnReader {
       has_asked = true;
     });
     ways.machine = read_boot_id();
-    PullPart part{.tensor = matrix.kind(tensor),
-                  .box = box_,
-                  .data = reinterpret_cast<char*>(memory.data()),
-                  .strides = dense_strides(box_.size, sizeof(std::int32_t))};
     pull = std::make_unique<Pull>(
-        PullPlace{{"generator", 0, 1}, "trainer", publication, std::move(ways), test_reader_verbs}, std::vector{part},
+        PullPlace{{"generator", 0, 1}, "trainer", publication, std::move(ways), test_reader_verbs}, std::move(parts),
         std::move(finder), words);
   }
 
@@ -148,19 +142,38 @@ class ColumnReader {
                   bool next_generation = false) {
     return pull->run({.newer_than = newer_than, .timeout = timeout, .next_generation = next_generation});
   }
-  // Each element is that of the version.
-  bool is_whole(std::uint64_t version) const { return memory == matrix_.part(version, box_); }
 
  private:
-  const Matrix matrix_;
-  const Box box_;
   FinderWords words_;
   std::optional<finder_word::Found> gang_;
 
  public:
-  std::vector<std::int32_t> memory;
   std::atomic<bool> has_asked{false};
   std::unique_ptr<Pull> pull;
+};
+
+struct Columns {
+  Columns(const Matrix& of, std::uint64_t from, std::uint64_t to)
+      : matrix(of), box{{0, from}, {of.rows, to - from}}, memory(of.rows * (to - from), -1) {}
+  PullPart part(const std::string& tensor) {
+    return {.tensor = matrix.kind(tensor),
+            .box = box,
+            .data = reinterpret_cast<char*>(memory.data()),
+            .strides = dense_strides(box.size, sizeof(std::int32_t))};
+  }
+  const Matrix matrix;
+  const Box box;
+  std::vector<std::int32_t> memory;
+};
+
+// A reader of some columns.
+class ColumnReader : public Columns, public TestReader {
+ public:
+  ColumnReader(const Matrix& matrix, std::uint64_t from, std::uint64_t to, LinkWays ways,
+               const std::string& publication = "weights", const std::string& tensor = "w")
+      : Columns(matrix, from, to), TestReader({part(tensor)}, std::move(ways), publication) {}
+  // Each element is that of the version.
+  bool is_whole(std::uint64_t version) const { return memory == matrix.part(version, box); }
 };
 
 inline const Pulled& pulled(const PullOutcome& outcome) {

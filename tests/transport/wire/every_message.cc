@@ -106,6 +106,64 @@ std::string arbitrary_payload(std::uint64_t seed) {
   return encode_payload(message);
 }
 
+// Finds the lists of a message, as Stretcher does, and those that a field of its own type is travel as well.
+class Repeater {
+ public:
+  Repeater(std::size_t which, std::size_t entries) : which_(which), entries_(entries) {}
+  bool has_repeated() const { return seen_ > which_; }
+
+  void visit(std::string& /*a text*/) {}
+  void visit(codec::Bytes& /*bytes*/) {}
+  template <class T>
+  void visit(std::vector<T>& list) {
+    const bool repeated = seen_++ == which_;
+    list.assign(1, T{});
+    visit(list.front());
+    if (repeated) list.resize(entries_, list.front());
+  }
+  template <class T>
+  void visit(std::map<std::string, T>& values) {
+    const bool repeated = seen_++ == which_;
+    T value{};
+    visit(value);
+    for (std::size_t i = 0; i < (repeated ? entries_ : 1); ++i) values.emplace(std::to_string(1'000'000 + i), value);
+  }
+  template <class T>
+  void visit(std::optional<T>& value) {
+    visit(value.emplace());
+  }
+  template <class A, class B>
+  void visit(std::pair<A, B>& value) {
+    visit(value.first);
+    visit(value.second);
+  }
+  template <class Tag, class Int>
+  void visit(StrongId<Tag, Int>& /*a number*/) {}
+  template <class T>
+  void visit(T& value) {
+    if constexpr (std::is_class_v<T> && !codec::detail::Customized<T>) {
+      codec::detail::with_fields(value, [this](auto&... field) {
+        (this->visit(field), ...);
+        return true;
+      });
+    }
+  }
+
+ private:
+  std::size_t which_;
+  std::size_t entries_;
+  std::size_t seen_ = 0;
+};
+
+template <class Message>
+std::optional<std::string> payload_with_many(std::size_t which, std::size_t entries) {
+  Message message;
+  Repeater repeater(which, entries);
+  repeater.visit(message);
+  if (!repeater.has_repeated()) return std::nullopt;
+  return encode_payload(message);
+}
+
 template <class Message>
 Result<std::string> payload_again(std::string_view payload, std::size_t limit) {
   const auto message = decode_payload<Message>(payload, limit);
@@ -117,7 +175,11 @@ template <class Message>
 constexpr MessageKind kind(const char* name) {
   std::uint16_t number = 0;
   if constexpr (requires { monarch_message_number(std::type_identity<Message>{}); }) number = number_of<Message>();
-  return {.name = name, .number = number, .arbitrary = &arbitrary_payload<Message>, .again = &payload_again<Message>};
+  return {.name = name,
+          .number = number,
+          .arbitrary = &arbitrary_payload<Message>,
+          .with_many = &payload_with_many<Message>,
+          .again = &payload_again<Message>};
 }
 
 constexpr MessageKind kEveryMessage[] = {

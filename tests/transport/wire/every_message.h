@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,9 @@ struct MessageKind {
   std::uint16_t number;  // 0: it is part of others, or travels alone
   // The payload of one with random values: the same for the same seed.
   std::string (*arbitrary)(std::uint64_t seed);
+  // The payload of one whose list `which`, counted from 0 through all that is nested, has so many entries, and each
+  // other list one. Nothing: it has fewer lists.
+  std::optional<std::string> (*with_many)(std::size_t which, std::size_t entries);
   // What a payload holds, written anew. Errors are decode_payload's.
   Result<std::string> (*again)(std::string_view payload, std::size_t limit);
 };

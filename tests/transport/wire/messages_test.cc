@@ -27,6 +27,26 @@ TEST(Messages, AreTheSameAfterTheWire) {
   }
 }
 
+// Of each list one, a hundred, and as many as the payload's limit leaves room for.
+TEST(Messages, WithListsOfAnyLengthAreTheSameAfterTheWire) {
+  std::size_t lists = 0;
+  for (const MessageKind& message : every_message()) {
+    for (std::size_t which = 0; message.with_many(which, 1); ++which, ++lists) {
+      const std::size_t one = message.with_many(which, 1)->size();
+      const std::size_t each = message.with_many(which, 101)->size() / 101 + 1;
+      const std::size_t limit = limits::kControlPayloadBytes / (kSanitized ? 16 : 1);
+      for (const std::size_t entries : {std::size_t{1}, std::size_t{100}, (limit - one) / (each + 2)}) {
+        SCOPED_TRACE(text(message.name, ", list ", which, " of ", entries));
+        const std::string bytes = message.with_many(which, entries).value();
+        const auto back = message.again(bytes, limits::kControlPayloadBytes);
+        ASSERT_TRUE(back.ok()) << back.error().message;
+        EXPECT_TRUE(*back == bytes);
+      }
+    }
+  }
+  EXPECT_GT(lists, 50U);
+}
+
 TEST(Messages, HaveANumberEachThatNoOtherHas) {
   std::map<std::uint16_t, std::string> seen;
   for (const MessageKind& message : every_message()) {

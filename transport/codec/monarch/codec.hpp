@@ -146,10 +146,10 @@ inline bool read_text(Reader& reader, Bytes& value) {
   return true;
 }
 
-inline bool read_exactly(Reader& reader, std::size_t wanted) {
-  std::size_t count = 0;
-  if (!reader.enter_array(count)) return false;
-  return count == wanted || reader.fail("an array has another length");
+// True: an array of just so many items.
+inline bool has_exactly(Reader& reader, const Reader::Inside& array, std::size_t wanted) {
+  if (!array) return false;
+  return array.count() == wanted || reader.fail("an array has another length");
 }
 
 template <class... Each>
@@ -161,21 +161,19 @@ bool write_each(Writer& writer, const Each&... values) {
 
 template <class... Each>
 bool read_each(Reader& reader, Each&... values) {
-  if (!read_exactly(reader, sizeof...(values)) || !(codec::read(reader, values) && ...)) return false;
-  reader.leave();
-  return true;
+  const auto array = reader.array();
+  return has_exactly(reader, array, sizeof...(values)) && (codec::read(reader, values) && ...);
 }
 
 template <class... Fields>
 bool read_fields(Reader& reader, Fields&... fields) {
-  std::size_t count = 0;
-  if (!reader.enter_array(count)) return false;
-  if (count < sizeof...(fields)) return reader.fail("a struct misses fields");
+  const auto array = reader.array();
+  if (!array) return false;
+  if (array.count() < sizeof...(fields)) return reader.fail("a struct misses fields");
   if (!(codec::read(reader, fields) && ...)) return false;
-  for (std::size_t i = sizeof...(fields); i < count; ++i) {
+  for (std::size_t i = sizeof...(fields); i < array.count(); ++i) {
     if (!reader.skip()) return false;
   }
-  reader.leave();
   return true;
 }
 
@@ -192,15 +190,14 @@ struct Standard<std::vector<T>> {
     for (const T& value : values) codec::write(writer, value);
   }
   static bool read(Reader& reader, std::vector<T>& values) {
-    std::size_t count = 0;
-    if (!reader.enter_array(count)) return false;
     values.clear();  // and no reserve(): it grows with the items that are really there
-    for (std::size_t i = 0; i < count; ++i) {
+    const auto array = reader.array();
+    if (!array) return false;
+    for (std::size_t i = 0; i < array.count(); ++i) {
       T value{};
       if (!codec::read(reader, value)) return false;
       values.push_back(std::move(value));
     }
-    reader.leave();
     return true;
   }
 };
@@ -225,11 +222,11 @@ struct Standard<std::array<T, N>> {
     for (const T& value : values) codec::write(writer, value);
   }
   static bool read(Reader& reader, std::array<T, N>& values) {
-    if (!read_exactly(reader, N)) return false;
+    const auto array = reader.array();
+    if (!has_exactly(reader, array, N)) return false;
     for (T& value : values) {
       if (!codec::read(reader, value)) return false;
     }
-    reader.leave();
     return true;
   }
 };
@@ -260,16 +257,15 @@ struct Standard<std::map<K, T>> {
     }
   }
   static bool read(Reader& reader, std::map<K, T>& values) {
-    std::size_t count = 0;
-    if (!reader.enter_map(count)) return false;
     values.clear();
-    for (std::size_t i = 0; i < count; ++i) {
+    const auto map = reader.map();
+    if (!map) return false;
+    for (std::size_t i = 0; i < map.count(); ++i) {
       K key{};
       T value{};
       if (!codec::read(reader, key) || !codec::read(reader, value)) return false;
       if (!values.emplace(std::move(key), std::move(value)).second) return reader.fail("a key is there twice");
     }
-    reader.leave();
     return true;
   }
 };
@@ -309,11 +305,10 @@ struct Standard<std::variant<T...>> {
   }
   static bool read(Reader& reader, Variant& value) {
     std::size_t index = 0;
-    if (!read_exactly(reader, 2) || !read_integer(reader, index)) return false;
+    const auto array = reader.array();
+    if (!has_exactly(reader, array, 2) || !read_integer(reader, index)) return false;
     if (index >= sizeof...(T)) return reader.fail("a variant has no such alternative");
-    if (!read_alternative(reader, value, index, std::index_sequence_for<T...>{})) return false;
-    reader.leave();
-    return true;
+    return read_alternative(reader, value, index, std::index_sequence_for<T...>{});
   }
 
  private:

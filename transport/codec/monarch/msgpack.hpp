@@ -226,33 +226,47 @@ class Reader {
     return big_endian(1U << (tag - 0xc4), size) && take(size, value);
   }
 
-  // Answers the number of items, which are read next; then comes leave().
-  bool enter_array(std::size_t& count) {
-    if (at_end()) return fail("the input ends early");
-    const unsigned tag = peek();
-    if (tag >= 0x90 && tag <= 0x9f) return enter_short(tag & 0xfU, 1, count);
-    if (tag != 0xdc && tag != 0xdd) return fail("an array expected");
-    return enter_long(2U << (tag - 0xdc), 1, count);
+  // A container whose items are read next. The reader leaves it where the scope of this value ends, however it ends.
+  class Inside {
+   public:
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+    ~Inside() {
+      if (reader_ != nullptr) --reader_->depth_;
+    }
+    // False: there is none, and the reader's error says why.
+    explicit operator bool() const { return reader_ != nullptr; }
+    // Items of an array, pairs of a map.
+    std::size_t count() const { return count_; }
+
+   private:
+    friend class Reader;
+    Inside(Reader* reader, std::size_t count) : reader_(reader), count_(count) {}
+    Reader* const reader_;
+    const std::size_t count_;
+  };
+
+  Inside array() {
+    const unsigned tag = at_end() ? 0 : peek();
+    if (tag >= 0x90 && tag <= 0x9f) return enter_short(tag & 0xfU, 1);
+    if (tag == 0xdc || tag == 0xdd) return enter_long(2U << (tag - 0xdc), 1);
+    return outside(at_end() ? "the input ends early" : "an array expected");
   }
 
-  // Answers the number of pairs.
-  bool enter_map(std::size_t& count) {
-    if (at_end()) return fail("the input ends early");
-    const unsigned tag = peek();
-    if (tag >= 0x80 && tag <= 0x8f) return enter_short(tag & 0xfU, 2, count);
-    if (tag != 0xde && tag != 0xdf) return fail("a map expected");
-    return enter_long(2U << (tag - 0xde), 2, count);
+  Inside map() {
+    const unsigned tag = at_end() ? 0 : peek();
+    if (tag >= 0x80 && tag <= 0x8f) return enter_short(tag & 0xfU, 2);
+    if (tag == 0xde || tag == 0xdf) return enter_long(2U << (tag - 0xde), 2);
+    return outside(at_end() ? "the input ends early" : "a map expected");
   }
-
-  void leave() { --depth_; }
 
   // Over one item of any kind, with all that is in it.
   bool skip() {
     if (at_end()) return fail("the input ends early");
     const unsigned tag = peek();
     if (tag == 0xc1) return fail("a byte that MessagePack does not use");
-    if ((tag >= 0x90 && tag <= 0x9f) || tag == 0xdc || tag == 0xdd) return skip_items(1);
-    if ((tag >= 0x80 && tag <= 0x8f) || tag == 0xde || tag == 0xdf) return skip_items(2);
+    if ((tag >= 0x90 && tag <= 0x9f) || tag == 0xdc || tag == 0xdd) return skip_items(array(), 1);
+    if ((tag >= 0x80 && tag <= 0x8f) || tag == 0xde || tag == 0xdf) return skip_items(map(), 2);
     return skip_scalar(tag);
   }
 
@@ -279,36 +293,39 @@ class Reader {
     return true;
   }
 
-  bool enter_short(std::size_t length, unsigned items_each, std::size_t& count) {
-    ++offset_;
-    return enter(length, items_each, count);
+  Inside outside(std::string_view why) {
+    fail(why);
+    return {nullptr, 0};
   }
 
-  bool enter_long(unsigned width, unsigned items_each, std::size_t& count) {
+  Inside enter_short(std::size_t length, unsigned items_each) {
+    ++offset_;
+    return enter(length, items_each);
+  }
+
+  Inside enter_long(unsigned width, unsigned items_each) {
     ++offset_;
     std::uint64_t length = 0;
-    return big_endian(width, length) && enter(length, items_each, count);
+    if (!big_endian(width, length)) return {nullptr, 0};
+    return enter(length, items_each);
   }
 
-  bool enter(std::uint64_t length, unsigned items_each, std::size_t& count) {
-    const std::uint64_t items = length * items_each;                               // below 2^33
-    if (items > remaining()) return fail("a container reaches beyond the input");  // an item has at least one byte
-    if (items > limits_.items - items_) return fail("too many items");
-    if (depth_ >= limits_.depth) return fail("nested too deeply");
+  Inside enter(std::uint64_t length, unsigned items_each) {
+    const std::uint64_t items = length * items_each;                                  // below 2^33
+    if (items > remaining()) return outside("a container reaches beyond the input");  // an item has at least one byte
+    if (items > limits_.items - items_) return outside("too many items");
+    if (depth_ >= limits_.depth) return outside("nested too deeply");
     items_ += static_cast<std::size_t>(items);
     ++depth_;
-    count = static_cast<std::size_t>(length);
-    return true;
+    return {this, static_cast<std::size_t>(length)};
   }
 
   // Recursive, but no deeper than the limit.
-  bool skip_items(unsigned items_each) {
-    std::size_t count = 0;
-    if (!(items_each == 1 ? enter_array(count) : enter_map(count))) return false;
-    for (std::size_t i = 0; i < count * items_each; ++i) {
+  bool skip_items(const Inside& inside, unsigned items_each) {
+    if (!inside) return false;
+    for (std::size_t i = 0; i < inside.count() * items_each; ++i) {
       if (!skip()) return false;
     }
-    leave();
     return true;
   }
 

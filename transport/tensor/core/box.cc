@@ -28,11 +28,11 @@ void codec_write(codec::Writer& writer, const Extents& extents) {
 }
 
 bool codec_read(codec::Reader& reader, Extents& extents) {
-  std::size_t count = 0;
-  if (!reader.enter_array(count)) return false;
-  if (count > kDims) return reader.fail("more dimensions than a tensor may have");
-  extents = Extents(count);
-  for (std::size_t dim = 0; dim < count; ++dim) {
+  const auto array = reader.array();
+  if (!array) return false;
+  if (array.count() > kDims) return reader.fail("more dimensions than a tensor may have");
+  extents = Extents(array.count());
+  for (std::size_t dim = 0; dim < array.count(); ++dim) {
     if (!codec::read(reader, extents[dim])) return false;
   }
   return true;

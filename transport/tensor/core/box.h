@@ -47,6 +47,13 @@ struct Box {
   std::uint64_t end(std::size_t dim) const { return at[dim] + size[dim]; }
 };
 
+// By where they begin.
+struct BoxOrder {
+  bool operator()(const Box& one, const Box& other) const {
+    return one.at == other.at ? one.size < other.size : one.at < other.at;
+  }
+};
+
 // All of a tensor of that shape.
 Box whole(const Extents& shape);
 // Its elements; nothing: more than can be counted.

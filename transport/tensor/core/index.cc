@@ -45,10 +45,27 @@ Status check_part(const TensorKind& tensor, const Box& box) {
 
 }  // namespace
 
-const TensorKind* Index::find(std::string_view name) const {
-  const auto found =
-      std::find_if(tensors.begin(), tensors.end(), [name](const TensorKind& one) { return one.name == name; });
-  return found == tensors.end() ? nullptr : &*found;
+std::string unreadable(const Index& read, const codec::DecodeError& error) {
+  std::string place = text("tensor ", read.tensors.size());
+  if (!read.parts.empty()) {
+    place = text("part ", read.parts.size());
+    const std::uint32_t last = read.parts.back().tensor;
+    if (last < read.tensors.size()) place += text(", after one of tensor ", printable(read.tensors[last].name));
+  } else if (!read.tensors.empty()) {
+    place += text(", after ", printable(read.tensors.back().name));
+  }
+  return text("its index cannot be read at ", place, ": ", error.what, " (byte ", error.offset, ')');
+}
+
+IndexNames::IndexNames(const Index& index) {
+  for (std::uint32_t number = 0; number < index.tensors.size(); ++number) {
+    numbers_.emplace(index.tensors[number].name, number);
+  }
+}
+
+std::optional<std::uint32_t> IndexNames::find(std::string_view name) const {
+  const auto found = numbers_.find(name);
+  return found == numbers_.end() ? std::nullopt : std::optional(found->second);
 }
 
 Status check_index(const Index& index, std::uint64_t slot_bytes) {
@@ -129,26 +146,21 @@ Result<std::uint64_t> SlotLayout::put(const TensorKind& tensor, const Box& box, 
     return invalid(text("tensor ", printable(tensor.name), " is ", to_text(kind.dtype), ' ', to_text(kind.shape),
                         " and is put as ", to_text(tensor.dtype), ' ', to_text(tensor.shape)));
   }
-  known->second.parts.push_back(index_.parts.size());
+  known->second.parts.emplace(box, index_.parts.size());
   index_.parts.push_back({.tensor = known->second.tensor, .owner = owner, .box = box, .offset = end_});
   return std::exchange(end_, (end_ + bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment);
+}
+
+const TensorKind* SlotLayout::kind(std::string_view name) const {
+  const auto known = known_.find(name);
+  return known == known_.end() ? nullptr : &index_.tensors[known->second.tensor];
 }
 
 const TensorPart* SlotLayout::find(std::string_view name, const Box& box) const {
   const auto known = known_.find(name);
   if (known == known_.end()) return nullptr;
-  for (const std::size_t part : known->second.parts) {
-    if (index_.parts[part].box == box) return &index_.parts[part];
-  }
-  return nullptr;
-}
-
-std::vector<Shard> shards_of(const Index& index, std::uint32_t tensor) {
-  std::vector<Shard> shards;
-  for (const TensorPart& part : index.parts) {
-    if (part.tensor == tensor) shards.push_back({.box = part.box, .owner = part.owner, .offset = part.offset});
-  }
-  return shards;
+  const auto part = known->second.parts.find(box);
+  return part == known->second.parts.end() ? nullptr : &index_.parts[part->second];
 }
 
 }  // namespace monarch::tensor

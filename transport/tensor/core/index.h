@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +24,7 @@
 namespace monarch::tensor {
 
 inline constexpr std::size_t kTensorNameBytes = 128;
-inline constexpr std::size_t kIndexParts = 1U << 20U;
+inline constexpr std::size_t kIndexParts = 1U << 21U;    // 32,768 tensors that lie in rows at 64 ranks
 inline constexpr std::size_t kIndexBytes = 64U << 20U;   // as it travels
 inline constexpr std::uint64_t kSlotHeaderBytes = 4096;  // before the first tensor of a slot
 inline constexpr std::uint64_t kTensorAlignment = 256;   // of each in a slot
@@ -52,11 +53,26 @@ struct Index {
   std::vector<TensorKind> tensors;
   std::vector<TensorPart> parts;
   bool operator==(const Index&) const = default;
-
-  // nullptr: there is none of that name.
-  const TensorKind* find(std::string_view name) const;
 };
 MONARCH_FIELDS(Index, tensors, parts)
+
+// An index as it travels may have many items; a part has some twenty.
+inline constexpr codec::DecodeLimits kIndexLimits{.items = 64U << 20U};
+
+// What is wrong with an index that could not be decoded, and with which tensor or part of it: `read` is what came of
+// it up to there.
+std::string unreadable(const Index& read, const codec::DecodeError& error);
+
+// Where the tensors of an index are in it, by their names. Lifetime: within that of the index.
+class IndexNames {
+ public:
+  explicit IndexNames(const Index& index);
+  // Nothing: there is none of that name.
+  std::optional<std::uint32_t> find(std::string_view name) const;
+
+ private:
+  std::map<std::string_view, std::uint32_t> numbers_;
+};
 
 // kInvalid: it is none that anybody may send; the message names what is wrong. `slot_bytes`: of a publisher's slot; 0:
 // of any.
@@ -87,20 +103,19 @@ class SlotLayout {
   // Of a slot that has all of it, with its header.
   std::uint64_t bytes() const { return end_; }
   const Index& index() const { return index_; }
+  // nullptr: it is none.
+  const TensorKind* kind(std::string_view name) const;
   // The part of exactly that box; nullptr: it is none.
   const TensorPart* find(std::string_view name, const Box& box) const;
 
  private:
   struct Known {
     std::uint32_t tensor = 0;
-    std::vector<std::size_t> parts;
+    std::map<Box, std::size_t, BoxOrder> parts;
   };
   Index index_;
   std::map<std::string, Known, std::less<>> known_;
   std::uint64_t end_ = kSlotHeaderBytes;
 };
-
-// The shards of a tensor as make_plan() takes them.
-std::vector<Shard> shards_of(const Index& index, std::uint32_t tensor);
 
 }  // namespace monarch::tensor

@@ -122,8 +122,10 @@ Result<std::vector<Copy>> make_plan(const std::vector<Shard>& shards, const std:
   const Sweep sweep(shards, element);
   std::vector<Copy> copies;
   std::vector<Box> missing;
-  for (const Place& place : places) {
-    sweep.cover(place, copies, missing);
+  for (std::size_t place = 0; place < places.size(); ++place) {
+    const std::size_t before = copies.size();
+    sweep.cover(places[place], copies, missing);
+    for (std::size_t copy = before; copy < copies.size(); ++copy) copies[copy].place = place;
     if (!missing.empty()) return Error{ErrorCode::kNotFound, text("nobody has ", to_text(missing.front()))};
   }
   return copies;

@@ -40,6 +40,7 @@ struct Copy {
     bool operator==(const Loop&) const = default;
   };
   std::uint32_t owner = 0;
+  std::size_t place = 0;          // which of the places it is for
   std::uint64_t source = 0;       // of the first row, in the owner's memory
   std::uint64_t destination = 0;  // the same, in the reader's
   std::uint64_t row = 0;

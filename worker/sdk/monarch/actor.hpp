@@ -158,9 +158,9 @@ class MONARCH_SEEN Args {
   explicit Args(std::string_view map) {
     if (map.empty()) return;
     codec::Reader reader(map);
-    std::size_t count = 0;
-    bool whole = reader.enter_map(count);
-    for (std::size_t i = 0; whole && i < count; ++i) {
+    const auto names = reader.map();
+    bool whole = static_cast<bool>(names);
+    for (std::size_t i = 0; whole && i < names.count(); ++i) {
       std::string name;
       whole = codec::read(reader, name);
       const std::size_t begin = map.size() - reader.remaining();
@@ -332,10 +332,10 @@ Tuple read_arguments(codec::Reader& reader, std::index_sequence<I...>) {
 template <class Tuple>
 Tuple arguments_of(std::string_view bytes) {
   codec::Reader reader(bytes);
-  std::size_t count = 0;
-  if (!reader.enter_array(count)) throw BadArguments("the arguments are no list: " + reader.error().what);
-  if (count != std::tuple_size_v<Tuple>) {
-    throw BadArguments(std::to_string(count) + " arguments for " + std::to_string(std::tuple_size_v<Tuple>));
+  const auto list = reader.array();
+  if (!list) throw BadArguments("the arguments are no list: " + reader.error().what);
+  if (list.count() != std::tuple_size_v<Tuple>) {
+    throw BadArguments(std::to_string(list.count()) + " arguments for " + std::to_string(std::tuple_size_v<Tuple>));
   }
   Tuple values = read_arguments<Tuple>(reader, std::make_index_sequence<std::tuple_size_v<Tuple>>());
   if (!reader.at_end()) throw BadArguments("bytes follow the arguments");

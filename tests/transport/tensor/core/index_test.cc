@@ -7,6 +7,10 @@
 #include <string>
 #include <utility>
 
+#include "tests/transport/tensor/core/shards_of.h"
+#include "transport/base/sanitizers.h"
+#include "transport/base/text.h"
+
 namespace monarch::tensor {
 namespace {
 
@@ -58,8 +62,9 @@ TEST(Index, IsThatOfAllPublishers) {
   for (std::uint32_t rank = 0; rank < 2; ++rank) ASSERT_TRUE(builder.add(rank, slot_of(rank, 2).index()).ok());
   const Index& index = builder.index();
   ASSERT_EQ(index.tensors.size(), 2U);
-  EXPECT_EQ(index.find("b")->shape, (Extents{8}));
-  EXPECT_EQ(index.find("c"), nullptr);
+  const IndexNames names(index);
+  EXPECT_EQ(index.tensors[names.find("b").value()].shape, (Extents{8}));
+  EXPECT_FALSE(names.find("c"));
   const auto shards = shards_of(index, 0);
   ASSERT_EQ(shards.size(), 2U);
   EXPECT_EQ(shards[1].owner, 1U);
@@ -69,6 +74,43 @@ TEST(Index, IsThatOfAllPublishers) {
   codec::DecodeError error;
   ASSERT_TRUE(codec::decode(encoded, again, error)) << error.what;
   EXPECT_EQ(again, index);
+}
+
+// Of each list one, a hundred, and as many as there may be.
+TEST(Index, IsReadAsItWasWritten) {
+  constexpr std::size_t kMost = kSanitized ? 1U << 16U : kIndexParts;
+  for (const std::size_t count : {std::size_t{1}, std::size_t{100}, kMost}) {
+    const Extents shape(count == 100 ? kDims : 2, 7);
+    Index many;
+    for (std::size_t number = 0; number < count; ++number) many.tensors.push_back(kind(text("t", number), shape));
+    for (std::size_t number = 0; number < count; ++number) {
+      many.parts.push_back({.tensor = static_cast<std::uint32_t>(number), .owner = 3, .box = whole(shape)});
+    }
+    Index again;
+    codec::DecodeError error;
+    ASSERT_TRUE(codec::decode(codec::encode(many), again, error, kIndexLimits)) << error.what << " of " << count;
+    EXPECT_TRUE(again == many) << count;
+  }
+}
+
+TEST(Index, NamesWhatCannotBeRead) {
+  const auto why = [](const std::string& bytes, codec::DecodeLimits limits = kIndexLimits) {
+    Index read;
+    codec::DecodeError error;
+    EXPECT_FALSE(codec::decode(bytes, read, error, limits));
+    return unreadable(read, error);
+  };
+  const Index two = slot_of(0, 2).index();
+  const std::string bytes = codec::encode(two);
+  EXPECT_EQ(why(bytes.substr(0, 3)),
+            "its index cannot be read at tensor 0: a container reaches beyond the input (byte 2)");
+  EXPECT_EQ(why(bytes, {.items = 12}), "its index cannot be read at tensor 1, after w: too many items (byte 13)");
+  EXPECT_EQ(why(bytes.substr(0, bytes.size() - 1)),
+            "its index cannot be read at part 1, after one of tensor w: the input ends early (byte 44)");
+  Index deep = two;
+  deep.tensors[0].shape = Extents(kDims);
+  EXPECT_EQ(why(codec::encode(deep).replace(9, 1, "\x99")),
+            "its index cannot be read at tensor 0: more dimensions than a tensor may have (byte 10)");
 }
 
 TEST(Index, NamesWhoDoesNotAgree) {
