@@ -14,11 +14,9 @@ namespace monarch {
 
 namespace {
 
-// nohup(1) and a shell's `&` start a program with these ignored; whoever ends one by TERM means it.
-bool stays_ignored(int number) {
+bool is_ignored(int number) {
   struct sigaction action {};
-  const bool may_stay = number == SIGHUP || number == SIGINT || number == SIGQUIT;
-  return may_stay && ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+  return ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 }  // namespace
@@ -27,20 +25,31 @@ bool stays_ignored(int number) {
 Result<std::unique_ptr<SignalFd>> SignalFd::create(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
+  std::vector<int> no_keys;
   for (const int number : signals) {
-    if (!stays_ignored(number)) sigaddset(&set, number);
+    // nohup(1) starts a program with HUP ignored, and a shell that ends sends it by kill(2), as anybody would.
+    if (number == SIGHUP && is_ignored(number)) continue;
+    // A shell's `&` starts one with these ignored, so that a key that is pressed for another command passes it by.
+    if ((number == SIGINT || number == SIGQUIT) && is_ignored(number)) no_keys.push_back(number);
+    sigaddset(&set, number);
   }
   if (const int error = pthread_sigmask(SIG_BLOCK, &set, nullptr); error != 0) {
     return errno_error("blocking signals", error);
   }
   UniqueFd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd.valid()) return errno_error("signalfd", errno);
-  return std::unique_ptr<SignalFd>(new SignalFd(std::move(fd)));
+  return std::unique_ptr<SignalFd>(new SignalFd(std::move(fd), std::move(no_keys)));
 }
 
 std::optional<ReceivedSignal> SignalFd::next() {
   signalfd_siginfo info{};
-  if (::read(fd_.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return std::nullopt;
+  bool passes_by = true;
+  while (passes_by) {
+    if (::read(fd_.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return std::nullopt;
+    const bool of_a_terminal = info.ssi_code == SI_KERNEL;  // a process that sends it is named instead (sigaction(2))
+    const int number = static_cast<int>(info.ssi_signo);
+    passes_by = of_a_terminal && std::find(no_keys_.begin(), no_keys_.end(), number) != no_keys_.end();
+  }
   return ReceivedSignal{.number = static_cast<int>(info.ssi_signo),
                         .sender_pid = static_cast<int>(info.ssi_pid),
                         .sender_uid = info.ssi_uid};

@@ -1,8 +1,9 @@
 #pragma once
 
 // SignalFd: signals as readable events. Blocks them for the calling thread, which must be the only one so far: threads
-// made later inherit the mask (signalfd(2)). A child must unblock them before exec: reset_signals_in_child(). HUP, INT
-// and QUIT that the process was started to ignore stay ignored, and are never read.
+// made later inherit the mask (signalfd(2)). A child must unblock them before exec: reset_signals_in_child(). HUP that
+// the process was started to ignore stays ignored, and so do INT and QUIT where a terminal's key sends them; whoever
+// sends these two by kill(2) means this process.
 //
 // Thread: the loop's.
 
@@ -13,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "transport/base/result.h"
@@ -37,8 +39,9 @@ class SignalFd {
   std::optional<ReceivedSignal> next();
 
  private:
-  explicit SignalFd(UniqueFd fd) : fd_(std::move(fd)) {}
+  SignalFd(UniqueFd fd, std::vector<int> no_keys) : fd_(std::move(fd)), no_keys_(std::move(no_keys)) {}
   UniqueFd fd_;
+  std::vector<int> no_keys_;  // signals that a terminal sends to others
 };
 
 // For a process of ours among a user's: whoever signals all that runs somewhere (Slurm's --signal, a hang-up) means the

@@ -1,10 +1,13 @@
 #include "transport/loop/signals.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
+#include <set>
 
 #include "tests/transport/loop/loop_fixture.h"
 
@@ -36,14 +39,41 @@ TEST_F(Signals, BecomeReadableEventsThatNameTheirSender) {
 
 // As nohup(1) and a script's `&` start a program. It is in a process of its own: what a process ignores is for all of
 // its threads.
-TEST(IgnoredSignals, StayIgnoredButForTerm) {
+Result<std::unique_ptr<SignalFd>> taken_while_ignored() {
+  for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) (void)::signal(number, SIG_IGN);
+  return SignalFd::create({SIGHUP, SIGINT, SIGQUIT, SIGTERM});
+}
+
+TEST(IgnoredSignals, OfAProcessThatSendsThemAreHeardButForHup) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) (void)::signal(number, SIG_IGN);
-    const auto signals = SignalFd::create({SIGHUP, SIGINT, SIGQUIT, SIGTERM});
+    const auto signals = taken_while_ignored();
     if (!signals.ok()) ::_exit(1);
+    std::set<int> heard;
     for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) (void)::raise(number);
+    while (const auto signal = (*signals)->next()) heard.insert(signal->number);
+    ::_exit(heard == std::set<int>{SIGINT, SIGQUIT, SIGTERM} ? 0 : 2);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(IgnoredSignals, OfATerminalsKeysPassBy) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    (void)::setsid();
+    const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+    const int opened = terminal >= 0 && ::grantpt(terminal) == 0 && ::unlockpt(terminal) == 0
+                           ? ::open(::ptsname(terminal), O_RDWR)  // without O_NOCTTY: it is this session's from now on
+                           : -1;
+    if (opened < 0) ::_exit(3);
+    const auto signals = taken_while_ignored();
+    if (!signals.ok()) ::_exit(1);
+    if (::write(terminal, "\x03\x1c", 2) != 2) ::_exit(4);
+    (void)::raise(SIGTERM);
     const auto first = (*signals)->next();
     ::_exit(first && first->number == SIGTERM && !(*signals)->next() ? 0 : 2);
   }
