@@ -25,13 +25,20 @@ void note_lost_output(const Terminal& terminal, int error) {
   if (terminal.out_loss != nullptr && terminal.out_loss->error == 0) terminal.out_loss->error = error;
 }
 
+void note_lost_errors(const Terminal& terminal, int error) {
+  if (terminal.out_loss != nullptr && terminal.out_loss->of_stderr == 0) terminal.out_loss->of_stderr = error;
+}
+
 int exit_code_of(int code, const Terminal& terminal) {
+  const auto is_loss = [](int error) { return error != 0 && error != EPIPE; };
   OutputLoss loss = terminal.out_loss != nullptr ? *terminal.out_loss : OutputLoss{};
   // WARNING: some file systems tell only here that they have no room (close(2)).
   if (loss.error == 0 && terminal.out_is_file && ::close(STDOUT_FILENO) != 0) loss.error = errno;
-  if (loss.error == 0 || loss.error == EPIPE) return code;
+  if (!is_loss(loss.error) && !is_loss(loss.of_stderr)) return code;
+  const bool out = is_loss(loss.error);
   say_error(terminal, {.id = "E0936",
-                       .message = text("what was to be printed is lost: stdout: ", std::strerror(loss.error)),
+                       .message = text("what was to be printed is lost: ", out ? "stdout: " : "stderr: ",
+                                       std::strerror(out ? loss.error : loss.of_stderr)),
                        .help = ""});
   return code == kExitOk ? kExitOutput : code;
 }

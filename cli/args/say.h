@@ -20,6 +20,8 @@ void write_out(const Terminal& terminal, std::string_view words);
 bool has_lost_output(const Terminal& terminal);
 // An errno of a write to stdout.
 void note_lost_output(const Terminal& terminal, int error);
+// One of a write to stderr, by a viewer that shows there what ranks write.
+void note_lost_errors(const Terminal& terminal, int error);
 // Of the program, for a command that ended with `code`: says what was lost, which makes a failure of a success. A
 // reader that went away lost nothing that it wanted.
 int exit_code_of(int code, const Terminal& terminal);

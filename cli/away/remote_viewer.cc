@@ -54,6 +54,8 @@ RemoteViewerEnd RemoteViewer::follow() {
   loop_.run();
   link_.reset();
   door_.close();
+  note_lost_output(screen_.terminal(), screen_.out().error());
+  note_lost_errors(screen_.terminal(), screen_.err().error());
   return end_;
 }
 

@@ -61,7 +61,7 @@ RankOutput::~RankOutput() {
   loop_.cancel(quiet_timer_);
 }
 
-OutputWriter& RankOutput::writer(OutputStream stream) {
+OutputWriter& RankOutput::writer(OutputStream stream) const {
   return stream == OutputStream::kStdout || style_ == LineStyle::kJson ? screen_.out() : screen_.err();
 }
 
@@ -191,11 +191,11 @@ void RankOutput::pump_later(Duration delay) {
 
 void RankOutput::pump() {
   bool more = true;
-  for (int step = 0; step < kStepsPerTurn && more && !screen_.full(); ++step) more = follower_.read_on();
+  for (int step = 0; step < kStepsPerTurn && more; ++step) more = follower_.read_on();
   screen_.out().flush();
   screen_.err().flush();
   check_errors();
-  if (screen_.full()) return hold_back();  // on_drained goes on
+  hold_back();
   if (more) return pump_later(Duration::zero());
   if (follower_.waits()) {
     if (waiting_since_ == Instant::never()) waiting_since_ = loop_.now();
@@ -203,7 +203,7 @@ void RankOutput::pump() {
     follower_.give_up();
   }
   waiting_since_ = Instant::never();
-  if (done_) finish_printing();
+  if (done_ && !follower_.held()) finish_printing();  // on_drained goes on
 }
 
 void RankOutput::hold_back() {
@@ -219,8 +219,7 @@ void RankOutput::check_errors() {
 }
 
 void RankOutput::go_on() {
-  if (screen_.full()) return;
-  if (connection_ != nullptr) connection_->resume();
+  if (connection_ != nullptr && !screen_.full()) connection_->resume();
   pump_later(Duration::zero());
 }
 

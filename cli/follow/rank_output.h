@@ -1,8 +1,8 @@
 #pragma once
 
 // RankOutput: the output of ranks on its way to stdout and stderr: whole and in order from OutputFollower, as lines
-// from LinePrinter, at the speed of whoever reads them. While a writer is full nothing is read, neither from files nor
-// from the supervisor.
+// from LinePrinter, at the speed of whoever reads them. What is for a full writer is read neither from files nor from the
+// supervisor; what is for the other one goes on, from files.
 //
 // Thread: the loop's. Lifetime: shorter than the loop's and the screen's.
 
@@ -54,6 +54,7 @@ class RankOutput final : public OutputSink {
 
   void on_output(const StreamId& stream, std::string_view bytes, std::optional<WallTime> written) override;
   void on_lost(const StreamId& stream, std::uint64_t bytes) override;
+  bool takes(const StreamId& stream) const override { return !writer(stream.stream).full(); }
 
  private:
   struct Known {
@@ -62,7 +63,7 @@ class RankOutput final : public OutputSink {
   };
   const Known& known(const StreamId& stream);
   LinePrinter& printer(OutputStream stream) { return stream == OutputStream::kStdout ? out_printer_ : err_printer_; }
-  OutputWriter& writer(OutputStream stream);
+  OutputWriter& writer(OutputStream stream) const;
   void on_piece(const OutputPiece& piece);
   void pump();
   void pump_later(Duration delay);

@@ -51,10 +51,7 @@ ViewerSession::ViewerSession(std::unique_ptr<EventLoop> loop, const JobView& job
     output_->start_at(options_.start);
     if (!options_.from_the_start) output_->skip_what_is_there();
     if (options_.reader_decides) {
-      output_->on_reader_gone([this] {
-        note_lost_output(screen_.terminal(), screen_.out().error());
-        leave(kExitOk);
-      });
+      output_->on_reader_gone([this] { leave(kExitOk); });
     }
   }
 }
@@ -92,6 +89,8 @@ SessionEnd ViewerSession::follow() {
   loop_->run();
   close_group();
   screen_.make_room();
+  note_lost_output(screen_.terminal(), screen_.out().error());
+  note_lost_errors(screen_.terminal(), screen_.err().error());
   return end_;
 }
 

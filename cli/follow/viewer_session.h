@@ -92,7 +92,8 @@ class ViewerSession {
   void tick_later();
   void leave(int exit_code);
   void stop_when_written();
-  void show_result(const Verdict& verdict);
+  void say_result();
+  void say_unread();
   void write_json(const Json& json);
   void say(const std::string& line);
   void open_group(std::string_view name);
@@ -118,6 +119,7 @@ class ViewerSession {
   std::optional<LostSubmission> slurm_;  // of a job that Slurm started for us
   std::string group_;                    // of a CI runner's log, if one is open
   bool ending_ = false;
+  bool result_said_ = false;
   SessionEnd end_;
 };
 

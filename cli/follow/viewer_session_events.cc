@@ -1,6 +1,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "cli/follow/viewer_session.h"
 #include "cli/show/result_text.h"
 #include "supervisor/client/link/viewer_json.h"
@@ -13,6 +15,7 @@ namespace monarch {
 namespace {
 
 constexpr Duration kTickPeriod = Duration::milliseconds(200);
+constexpr Duration kSilentReader = Duration::seconds(1);  // then the job's end is said before all is read
 
 }  // namespace
 
@@ -64,18 +67,28 @@ void ViewerSession::on_verdict(const Verdict& verdict) {
   end_.verdict = verdict;
   end_.exit_code = verdict.exit_code;
   const auto finish = [this] {
-    show_result(*end_.verdict);
+    say_result();
+    if (options_.json) write_json(verdict_json(*end_.verdict));
     stop_when_written();
   };
   if (output_ == nullptr) return finish();
+  if (!screen_.is_one_stream()) loop_->at(loop_->now() + kSilentReader, [this] { say_unread(); });
   output_->finish(finish);
 }
 
-void ViewerSession::show_result(const Verdict& verdict) {
+// All is over, and stdout still holds what nobody reads: who waits for us is told how it ended, and why we stay.
+void ViewerSession::say_unread() {
+  if (screen_.out().empty()) return;  // its reader is no cause of this wait
+  say_result();
+  say("the rest of the output waits for whoever reads stdout; Ctrl-C leaves without it");
+}
+
+void ViewerSession::say_result() {
+  if (std::exchange(result_said_, true)) return;
+  const Verdict& verdict = *end_.verdict;
   say_waiting_events();
   screen_.make_room();
   close_group();
-  if (options_.json) write_json(verdict_json(verdict));
   if (!options_.result) return;
   screen_.say(result_text(verdict, {.job_id = job_.id(),
                                     .log_directory = job_.log_directory(),

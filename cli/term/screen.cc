@@ -1,5 +1,6 @@
 #include "cli/term/screen.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/term/table.h"
@@ -74,6 +75,13 @@ void Screen::progress(const std::string& line) {
   make_room();
   shown_ = fitted;
   err_->write(fitted);
+}
+
+bool Screen::is_one_stream() const {
+  struct stat out {};
+  struct stat err {};
+  return ::fstat(STDOUT_FILENO, &out) == 0 && ::fstat(STDERR_FILENO, &err) == 0 && out.st_dev == err.st_dev &&
+         out.st_ino == err.st_ino;
 }
 
 void Screen::on_drained(const std::function<void()>& call) {

@@ -35,6 +35,8 @@ class Screen {
   // The window has another size now: the line of progress is fitted anew.
   void resized();
 
+  // Both lead to the same terminal, pipe or file: what is said stands behind what was shown.
+  bool is_one_stream() const;
   bool full() const { return out_->full() || err_->full(); }
   bool written() const { return out_->empty() && err_->empty(); }
   void on_drained(const std::function<void()>& call);

@@ -35,6 +35,7 @@ Colour host_colour(std::string_view host);
 // The first write to stdout that failed; 0 while all is well.
 struct OutputLoss {
   int error = 0;
+  int of_stderr = 0;
 };
 
 struct Terminal {

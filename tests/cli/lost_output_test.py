@@ -23,6 +23,15 @@ class LostOutput(jobs.JobTest):
                 self.assertEqual(done.status, 74, done)
                 self.assertIn(LOST, done.err)
 
+    def test_of_a_job_that_ends_well(self):
+        spec = self.job("echo out; echo err >&2", hosts=1, slots=1)
+        done = self.full("run", "-q", spec)
+        self.assertEqual(done.status, 74, done)
+        self.assertIn(LOST, done.err)
+        on_stderr = self.start_program("/bin/sh", "-c", 'exec "$@" 2>/dev/full', "sh", harness.MONARCH, "run", "-q", spec).finished()
+        self.assertEqual(on_stderr.status, 74, on_stderr)
+        self.assert_nothing_left()
+
     def test_of_a_job_that_goes_on(self):
         done = self.full("run", self.job("echo out; exit 5", slots=2))
         self.assertEqual(done.status, 5, done)

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import signal
 import socket
 import subprocess
 
@@ -127,6 +128,22 @@ class Viewers(jobs.JobTest):
         wanted = b"".join(b"%d\n" % i for i in range(1, 20001)) * 40 + b"end\n"
         self.assertEqual(len(got), len(wanted))
         self.assertEqual(hashlib.sha256(got).hexdigest(), hashlib.sha256(wanted).hexdigest())
+        self.assert_nothing_left()
+
+    def test_nothing_waits_for_a_reader_of_stdout_but_the_output(self):
+        spec = self.job(HEAVY + HEAVY + "mark there; echo words on stderr >&2\n" + jobs.FOREVER, hosts=1, slots=1)
+        reader, writer = os.pipe()
+        run = self.start("run", "--no-prefix", spec, stdout=writer)
+        os.close(writer)
+        try:
+            run.wait_for_err("words on stderr")
+            run.signal(signal.SIGINT)
+            run.wait_for_err("interrupted")
+            run.wait_for_err("waits for whoever reads stdout")
+            run.signal(signal.SIGINT)
+            self.assertEqual(run.wait(), 130)
+        finally:
+            os.close(reader)
         self.assert_nothing_left()
 
     def test_a_reader_that_leaves_does_not_end_the_run(self):

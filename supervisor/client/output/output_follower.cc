@@ -74,7 +74,7 @@ void OutputFollower::on_piece(const StreamId& id, std::uint64_t offset, std::str
   const std::uint64_t end = offset + bytes.size();
   const bool in_order = stream->next == stream->known;
   stream->known = std::max(stream->known, end);
-  if (!in_order || offset > stream->next || end <= stream->next) return;
+  if (!in_order || offset > stream->next || end <= stream->next || !sink_.takes(id)) return;
   bytes.remove_prefix(static_cast<std::size_t>(stream->next - offset));  // seen before, through the file
   stream->next = end;
   sink_.on_output(id, bytes, std::nullopt);
@@ -93,7 +93,7 @@ void OutputFollower::on_unkept(const StreamId& id, std::uint64_t offset, std::st
 }
 
 void OutputFollower::pass_unkept_on(const StreamId& id, Stream& stream) {
-  if (stream.unkept.empty() || stream.next < stream.unkept_at) return;
+  if (stream.unkept.empty() || stream.next < stream.unkept_at || !sink_.takes(id)) return;
   sink_.on_output(id, std::exchange(stream.unkept, {}), std::nullopt);
 }
 
@@ -165,13 +165,16 @@ OutputFollower::Step OutputFollower::read_step(const StreamId& id, Stream& strea
 bool OutputFollower::read_on() {
   if (current_) {
     Stream& stream = streams_[*current_];
-    if (stream.next < current_end_ && read_step(*current_, stream) == Step::kRead) return true;
+    if (stream.next < current_end_ && sink_.takes(*current_) && read_step(*current_, stream) == Step::kRead)
+      return true;
   }
   // The next one in turn after the current one; all of them, once around.
   auto next = current_ ? streams_.upper_bound(*current_) : streams_.begin();
   for (std::size_t tried = 0; tried < streams_.size(); ++tried, ++next) {
     if (next == streams_.end()) next = streams_.begin();
     auto& [id, stream] = *next;
+    if (!sink_.takes(id)) continue;
+    pass_unkept_on(id, stream);  // what was held
     if (stream.next >= stream.known) continue;
     current_ = id;
     current_end_ = stream.known;
@@ -182,13 +185,20 @@ bool OutputFollower::read_on() {
 }
 
 bool OutputFollower::waits() const {
-  return std::any_of(streams_.begin(), streams_.end(),
-                     [](const auto& entry) { return entry.second.next < entry.second.known; });
+  return std::any_of(streams_.begin(), streams_.end(), [this](const auto& entry) {
+    return entry.second.next < entry.second.known && sink_.takes(entry.first);
+  });
+}
+
+bool OutputFollower::held() const {
+  return std::any_of(streams_.begin(), streams_.end(), [this](const auto& entry) {
+    return (entry.second.next < entry.second.known || !entry.second.unkept.empty()) && !sink_.takes(entry.first);
+  });
 }
 
 void OutputFollower::give_up() {
   for (auto& [id, stream] : streams_) {
-    if (stream.next >= stream.known) continue;
+    if (stream.next >= stream.known || !sink_.takes(id)) continue;
     sink_.on_lost(id, stream.known - stream.next);
     stream.next = stream.known;
     pass_unkept_on(id, stream);

@@ -39,6 +39,11 @@ class OutputSink {
   virtual void on_output(const StreamId& stream, std::string_view bytes, std::optional<WallTime> written) = 0;
   // These bytes of the stream exist nowhere any more.
   virtual void on_lost(const StreamId& stream, std::uint64_t bytes) = 0;
+  // Whether bytes of this stream are taken now. While not, they wait in their file, and other streams go on.
+  virtual bool takes(const StreamId& stream) const {
+    (void)stream;
+    return true;
+  }
 };
 
 struct OutputFollowerOptions {
@@ -72,6 +77,8 @@ class OutputFollower {
   // Streams that wait for bytes that are not in their file yet. Reading is tried again when the owner calls read_on()
   // later; give_up() counts those bytes as lost.
   bool waits() const;
+  // Streams that wait because the sink does not take them now.
+  bool held() const;
   void give_up();
 
   static constexpr std::size_t kStepBytes = 256U << 10U;

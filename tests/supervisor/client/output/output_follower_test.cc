@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <random>
+#include <set>
 
 #include "tests/supervisor/client/scratch.h"
 #include "transport/base/sanitizers.h"
@@ -21,6 +22,8 @@ class Collector final : public OutputSink {
     times[stream].push_back(written);
   }
   void on_lost(const StreamId& stream, std::uint64_t bytes) override { lost[stream] += bytes; }
+  bool takes(const StreamId& stream) const override { return !full.contains(stream.stream); }
+  std::set<OutputStream> full;
   std::map<StreamId, std::string> got;
   std::map<StreamId, std::uint64_t> lost;
   std::map<StreamId, std::vector<std::optional<WallTime>>> times;
@@ -84,6 +87,29 @@ TEST(OutputFollower, PassesOnWhatNoFileTookInItsPlace) {
   f.follower.on_piece(stream(0), 4, "kept\n");
   EXPECT_EQ(f.sink.got[stream(0)], "0123lost\nand more\nkept\n");
   EXPECT_TRUE(f.sink.lost.empty());
+}
+
+TEST(OutputFollower, GoesOnWithOneStreamWhileTheOtherIsNotTaken) {
+  Fixture f;
+  const StreamId err = stream(0, OutputStream::kStderr);
+  f.write(stream(0), "0123456789");
+  f.write(err, "abcdef");
+  f.sink.full.insert(OutputStream::kStdout);
+  f.follower.on_piece(stream(0), 0, "01");
+  f.follower.on_unkept(stream(0), 10, "lost\n");
+  f.follower.look_at_files();
+  f.read_all();
+  f.follower.on_piece(err, 6, "gh");
+  EXPECT_EQ(f.sink.got[stream(0)], "");
+  EXPECT_EQ(f.sink.got[err], "abcdefgh");
+  EXPECT_TRUE(f.follower.held());
+  EXPECT_FALSE(f.follower.waits()) << "what a sink does not take is in its file";
+  f.follower.give_up();
+  EXPECT_TRUE(f.sink.lost.empty());
+  f.sink.full.clear();
+  f.read_all();
+  EXPECT_EQ(f.sink.got[stream(0)], "0123456789lost\n");
+  EXPECT_FALSE(f.follower.held());
 }
 
 TEST(OutputFollower, IgnoresBytesThatItHasSeen) {
