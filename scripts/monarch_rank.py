@@ -17,6 +17,9 @@
 Nothing here but commit(), save() and load() raises for want of a listener, and nothing but these, events(), who() and gate() waits:
 what cannot be said at once is not said.
 
+monarch listens to the user who started the job. In a process that has become another one, as by setpriv or gosu, commit(), save(),
+load() and gate() raise PermissionError at once, and the first call of any other says so on standard error.
+
 A checkpoint counts once every rank of the gang has committed it; whoever starts again goes on from the newest of those:
 
     found = monarch.committed()
@@ -57,6 +60,8 @@ import socket
 import sys
 import threading
 import time
+import types
+from importlib import machinery
 
 __all__ = [
     "ready", "status", "step", "phase", "metric", "watchdog", "stopping", "events", "who", "commit", "committed", "gang_step",
@@ -81,6 +86,7 @@ _MFD_CLOEXEC, _MFD_ALLOW_SEALING = 1, 2
 _F_ADD_SEALS = 1033
 _SEALS = 1 | 2 | 4 | 8  # F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE
 
+_told = set()  # users whose sockets this process may not use, of which standard error has heard
 _notify = {"pid": None, "socket": None, "lock": None}  # type: dict
 _events = {"pid": None, "socket": None, "lock": None}  # type: dict
 _newest = {"step": None}  # type: dict
@@ -208,6 +214,8 @@ def who():
     if not path:
         return None
     answer = _ask(path, "ASK=who", _ANSWER_SECONDS)
+    if not answer:
+        _tell_of_other_user(path)
     return answer if "rank" in answer else None
 
 
@@ -229,6 +237,7 @@ def gate():
                 break
             if "error" in answer:
                 break  # a keeper that knows of no gates: what is there is all
+            _refuse_other_user(path)
             time.sleep(_ASK_AGAIN_SECONDS)
     return dict(os.environ)
 
@@ -408,12 +417,76 @@ def _commit(step, what, gang, deadline):
             why = str(answer["error"])
             if "one at a time" not in why:
                 raise ValueError(why)
+        else:
+            _refuse_other_user(os.environ["MONARCH_SOCKET"])
         deadline.sleep(_ASK_AGAIN_SECONDS)
 
 
 def _remember(step):
     if isinstance(step, int) and (_newest["step"] is None or step > _newest["step"]):
         _newest["step"] = step
+
+
+class _ForAnotherUser(types.ModuleType):
+    """Stands for a module of the job's that this process may not read: whoever uses it is told why."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise PermissionError(errno.EACCES, "%s: %s" % (self.__name__, self._why))
+
+
+class _Tensors:
+    """The last finder of modules: of monarch_tensors where it lies in a folder of another user, as after setpriv or gosu."""
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        whys = [_other_user(os.path.join(folder, name + ".py")) for folder in sys.path] if name == "monarch_tensors" else []
+        why = next((why for why in whys if why), None)
+        return machinery.ModuleSpec(name, cls(why)) if why else None
+
+    def __init__(self, why):
+        self._why = why
+
+    def create_module(self, spec):
+        module = _ForAnotherUser(spec.name)
+        module._why = self._why
+        return module
+
+    def exec_module(self, module):
+        pass
+
+
+def _other_user(path):
+    """What keeps this process from a file that belongs to another user; None: it does not, or there is no such file."""
+    owner, place = None, path
+    while owner is None:
+        try:
+            owner = os.stat(place).st_uid
+        except PermissionError:  # a folder above it says whose it is
+            if place == os.path.dirname(place):
+                return None
+            place = os.path.dirname(place)
+        except (OSError, ValueError):
+            return None
+    me = os.geteuid()
+    if owner == me or (place != path and os.access(place, os.X_OK)):
+        return None
+    return ("this process is of user %d, and %s is for user %d, who started the job: start the job as user %d, or let its ranks stay user %d" %
+            (me, path, owner, me, owner))
+
+
+def _refuse_other_user(path):
+    why = _other_user(path)
+    if why:
+        raise PermissionError(errno.EACCES, why)
+
+
+def _tell_of_other_user(path):
+    why = _other_user(path)
+    if why and path not in _told:
+        _told.add(path)
+        sys.stderr.write("monarch_rank: monarch does not hear this rank: %s\n" % why)
 
 
 def _ask(path, question, seconds, most=_MESSAGE_BYTES):
@@ -461,6 +534,7 @@ def _ask_vault(path, question, step, deadline, descriptor=None):
             raise ValueError("the checkpoint of step %d: %s" % (step, answer["error"]))
         if answer:
             return answer, received
+        _refuse_other_user(path)
         deadline.sleep(_ASK_AGAIN_SECONDS)
 
 
@@ -601,6 +675,8 @@ def _say(message, urgent=False):
         except (BlockingIOError, InterruptedError):
             if not urgent or time.monotonic() >= deadline:
                 return
+        except PermissionError:
+            return _tell_of_other_user(path)
         except OSError:
             return
         time.sleep(0.005)
@@ -615,7 +691,8 @@ def _next_event(path, timeout):
         with held["lock"]:
             reader = held["socket"] or _connect(held, path)
         if reader is None:
-            # The keeper has gone, or cannot take one more reader now.
+            # The keeper has gone, or cannot take one more reader now, or it is another user's.
+            _tell_of_other_user(path)
             if left is not None and left <= 0:
                 return None
             time.sleep(_RECONNECT_SECONDS if left is None else min(left, _RECONNECT_SECONDS))
@@ -650,3 +727,7 @@ def _connect(held, path):
             held["socket"].close()
             held["socket"] = None
         return None
+
+
+if os.environ.get("MONARCH_SOCKET"):
+    sys.meta_path.append(_Tensors)

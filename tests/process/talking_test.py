@@ -9,6 +9,7 @@ import sys
 
 import harness
 import jobs
+import users
 
 sys.dont_write_bytecode = True
 SCRIPTS = os.path.join(harness.ROOT, "scripts")
@@ -126,6 +127,30 @@ class Progress(TalkingTest):
             "m.watchdog()\nm.stopping()\nprint(list(m.events(timeout=0)), m.who())\nwith m.phase('p'): print('in')\n"),
             env={"PYTHONDONTWRITEBYTECODE": "1"}).finished()
         self.assert_output(done, 0, "[] None\nin\n", "")
+
+    def test_a_rank_that_became_another_user_is_told_so_at_once(self):
+        if os.geteuid() != 0:
+            self.skipTest("becoming another user takes root")
+        os.makedirs(self.path("run", "sockets"), 0o700)
+        for folder in (self.folder, self.path("work")):
+            os.chmod(folder, 0o755)
+        os.chmod(shutil.copy(os.path.join(SCRIPTS, "monarch_rank.py"), self.path("work")), 0o644)
+        doors = {name: self.path("run", "sockets", name) for name in ("NOTIFY_SOCKET", "MONARCH_SOCKET", "MONARCH_VAULT", "MONARCH_EVENTS")}
+        own = {"MONARCH_MESH": "m", "MONARCH_RANK": "0", "MONARCH_GENERATION": "1", "PYTHONDONTWRITEBYTECODE": "1",
+               "PYTHONPATH": self.path("work") + ":" + self.path("run", "sockets")}
+        done = self.start_program(*users.becoming(users.NOBODY), "/usr/bin/python3", "-c", (
+            "import monarch_rank as m\nimport monarch_tensors as t\nm.step(1)\nm.step(2)\nprint(list(m.events(timeout=0)), m.who())\n"
+            "for call in (lambda: m.commit(3, 'x'), lambda: m.save(3, b'x'), m.gate, lambda: t.publisher('w')):\n"
+            "  try: print(call())\n"
+            "  except PermissionError as error: print(error)\n"), env={**doors, **own}).finished()
+        self.assertEqual(done.status, 0, done)
+        lines = done.out.splitlines()
+        self.assertEqual((lines[0], len(lines)), ("[] None", 5), done)
+        for line in lines[1:]:
+            self.assertIn(f"this process is of user {users.NOBODY}, and ", line)
+            self.assertIn(" is for user 0, who started the job", line)
+        self.assertIn(": monarch_tensors: this process", lines[4].replace("[Errno 13] ", ": "))
+        self.assertEqual(done.err.count("monarch does not hear this rank"), 3, done)
 
     def test_a_keeper_that_is_gone_hurts_no_script(self):
         gone = {"NOTIFY_SOCKET": self.path("run", "gone.n"), "MONARCH_EVENTS": self.path("run", "gone.e"),
