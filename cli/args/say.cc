@@ -47,7 +47,9 @@ int exit_code_of(int code, const Terminal& terminal) {
 void write_err(std::string_view words) { (void)write_all(STDERR_FILENO, words); }
 
 Complaint state_complaint(std::string message) {
-  return {.id = "E0907", .message = std::move(message), .help = "MONARCH_STATE_DIR names another place"};
+  return {.id = "E0907",
+          .message = std::move(message),
+          .help = "MONARCH_STATE_DIR names another place for jobs, XDG_RUNTIME_DIR one for sockets"};
 }
 
 std::string complaint_text(const Complaint& complaint, bool colour) {

@@ -1,5 +1,10 @@
 #include "supervisor/journal/runtime_dir.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
 #include "transport/base/text.h"
 #include "transport/wire/runtime_directory.h"
 
@@ -11,6 +16,10 @@ std::string runtime_dir_path(const StateEnvironment& environment) {
 
 Result<SecureDirectory> open_runtime_dir(const StateEnvironment& environment) {
   auto opened = SecureDirectory::open_or_create(runtime_dir_path(environment));
+  // A root that is read-only has the folder of an earlier job, and no place for a socket.
+  if (opened.ok() && ::faccessat(opened->fd(), ".", W_OK | X_OK, AT_EACCESS) != 0) {
+    opened = errno_error(text("writing to ", printable(opened->path())), errno);
+  }
   if (opened.ok()) return opened;
   return Error{opened.error().code, text("no place for sockets: ", opened.error().message,
                                          "; XDG_RUNTIME_DIR names another, a folder of your own")};

@@ -42,7 +42,8 @@ std::vector<std::string> lasting_directories(const RuntimeUser& user) {
   std::vector<std::string> found;
   for (const std::string& place : user.lasting) {
     const std::string path = lasting_in(place, user.uid);
-    const bool can_be = ::access(path.c_str(), F_OK) == 0 || ::access(place.c_str(), W_OK | X_OK) == 0;
+    const std::string& made_in = ::access(path.c_str(), F_OK) == 0 ? path : place;
+    const bool can_be = ::access(made_in.c_str(), W_OK | X_OK) == 0;  // also where the file system is read-only
     if (can_be && !is_somebody_elses(path, user.uid)) found.push_back(path);
   }
   if (found.empty()) found.push_back(lasting_in(user.lasting.front(), user.uid));

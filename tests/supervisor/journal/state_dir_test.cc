@@ -227,6 +227,27 @@ TEST(RuntimeDir, RefusesALinkPlantedInItsPlace) {
   EXPECT_NE(refused.error().message.find(directory.path() + "/monarch"), std::string::npos);
 }
 
+// As where the root is read-only and an earlier job has made the folder.
+TEST(RuntimeDir, NamesTheVariableWhereItCannotBeWritten) {
+  const TemporaryDirectory directory;
+  const std::string folder = directory.path() + "/monarch";
+  ASSERT_EQ(::mkdir(folder.c_str(), 0500), 0);
+  const bool root = ::geteuid() == 0;  // nothing is refused to it
+  for (const std::string& path : {directory.path(), folder}) {
+    if (root) ASSERT_EQ(::chown(path.c_str(), 65534, 65534), 0);
+  }
+  const int outcome = testing::in_child([&] {
+    if (root && (::setgid(65534) != 0 || ::setuid(65534) != 0)) return 10;
+    StateEnvironment environment;
+    environment.uid = ::geteuid();
+    environment.xdg_runtime_dir = directory.path();
+    const auto refused = open_runtime_dir(environment);
+    if (refused.ok()) return 1;
+    return refused.error().message.find("XDG_RUNTIME_DIR names another") == std::string::npos ? 2 : 0;
+  });
+  EXPECT_EQ(outcome, 0);
+}
+
 TEST(RuntimeDir, RefusesASocketPathThatDoesNotFit) {
   const TemporaryDirectory directory;
   const auto runtime = SecureDirectory::open(directory.path());
