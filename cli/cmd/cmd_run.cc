@@ -1,5 +1,8 @@
+#include <unistd.h>
+
 #include <algorithm>
 
+#include "cli/args/say.h"
 #include "cli/args/spec_flags.h"
 #include "cli/away/away.h"
 #include "cli/commands.h"
@@ -10,6 +13,7 @@
 #include "cli/start/launch.h"
 #include "cli/start/slurm_queue.h"
 #include "cli/start/submit.h"
+#include "cli/term/unread_input.h"
 #include "transport/base/clock.h"
 #include "transport/base/exit_code.h"
 #include "transport/process/hidden_memory.h"
@@ -17,6 +21,14 @@
 namespace monarch {
 
 namespace {
+
+// A program that waits for input gets its end at once, and nobody would know why. Said once, and though little is to be
+// said: what is dropped is dropped in silence nowhere.
+bool say_unread_input() {
+  if (!has_unread_input(STDIN_FILENO)) return false;
+  write_err("monarch: standard input goes to no rank: they read /dev/null\n");
+  return true;
+}
 
 int run_run(const Arguments& arguments, Context& context) {
   hide_memory();  // its environment has what a spec may pass on to ranks
@@ -33,6 +45,7 @@ int run_run(const Arguments& arguments, Context& context) {
   if (job.ended) return leave_reports(*reports, *job.ended, input->spec, job.end, context);
   if (job.view == nullptr) return job.exit_code;
   Duration followed;
+  const bool input_said = say_unread_input();
   for (std::unique_ptr<JobView> view = std::move(job.view);;) {
     QueueOutcome queue = wait_in_queue(*view, context, *job.signals, {.kind = ViewerKind::kOwner, .viewer = "run"});
     SessionEnd end;
@@ -62,6 +75,7 @@ int run_run(const Arguments& arguments, Context& context) {
       followed = followed + (boot_now() - began);
     }
     auto next = next_job(*view, end, context);
+    if (next == nullptr && !input_said) (void)say_unread_input();  // of a pipe that was written to meanwhile
     if (next == nullptr) return leave_reports(*reports, *view, input->spec, end, context);
     view = std::move(next);
   }
