@@ -19,6 +19,7 @@ namespace {
 
 constexpr const char* kSlurmJob = "SLURM_JOB_ID";
 constexpr const char* kRestarts = "SLURM_RESTART_COUNT";
+constexpr Duration kLeaves = Duration::seconds(10);  // a supervisor that has told the end needs a moment of it
 
 bool is_set(const Context& context, const char* name) {
   const std::string value = context.env.get(name);
@@ -129,7 +130,8 @@ std::optional<std::string> continued_job(const std::string& written, const Conte
   };
   const auto verdict = view.verdict();
   if (!verdict.ok()) return refuse(verdict.error().message, "");
-  if (!*verdict || view.live()) {
+  // Its end is told before its supervisor has gone.
+  if (!*verdict || !view.is_left_within(kLeaves)) {
     return refuse("it has not ended, and only one may act on what it has",
                   view.live() ? text("monarch stop ", view.id())
                               : text("monarch up --resume ", view.id(), " goes on with the job itself"));

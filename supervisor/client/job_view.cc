@@ -1,6 +1,7 @@
 #include "supervisor/client/job_view.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "supervisor/journal/core_records.h"
 #include "supervisor/journal/journal_layout.h"
 #include "supervisor/launch/slurm/submission.h"
+#include "transport/base/clock.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
 #include "transport/messages/viewer.h"
@@ -22,6 +24,7 @@ namespace monarch {
 namespace {
 
 constexpr std::size_t kVerdictBytes = 1U << 20U;  // its longest part is the tail of a rank's stderr, escaped
+constexpr int kLookAtLock = 20;                   // milliseconds
 constexpr std::size_t kDirectoryBytes = 4096;     // PATH_MAX
 
 }  // namespace
@@ -36,6 +39,15 @@ std::string JobView::log_directory() const { return text(path(), "/", kLogDirect
 bool JobView::live() const {
   const auto locked = is_locked(job_.directory);
   return locked.ok() && *locked;
+}
+
+bool JobView::is_left_within(Duration patience) const {
+  const Instant until = boot_now() + patience;
+  while (live()) {
+    if (boot_now() >= until) return false;
+    (void)::poll(nullptr, 0, kLookAtLock);  // nobody tells that a lock is free but who waits for it to take it
+  }
+  return true;
 }
 
 std::optional<LockHolder> JobView::awaited_from() const {

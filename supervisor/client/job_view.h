@@ -33,6 +33,8 @@ class JobView {
 
   // Somebody holds its lock.
   bool live() const;
+  // Nobody holds it any more, at once or by then; waits for that.
+  bool is_left_within(Duration patience) const;
   // Its supervisor has ended, and this guard starts the next.
   std::optional<LockHolder> awaited_from() const;
   // It was given to Slurm from outside of an allocation, and no supervisor of it ever began: what it is, its verdict

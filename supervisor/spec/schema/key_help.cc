@@ -263,7 +263,10 @@ constexpr KeyHelp kHelp[] = {
      "`supervision`; what "
      "it leaves out is taken from the top level."},
     {"supervision.heartbeat", "500ms"},
-    {"supervision.suspect_after", "4s", "Nothing is killed on suspicion: it ends with the next heartbeat."},
+    {"supervision.suspect_after", "4s",
+     "Nothing is killed on suspicion: it ends with the next heartbeat. A host whose heartbeats have come regularly "
+     "is suspected sooner: as soon as the pause is one that it would make by chance once in a hundred million, and "
+     "after two heartbeats at the earliest."},
     {"supervision.lost_after", "5500ms",
      "A supervisor that is slow itself, or that was stopped, gives every host more time, 30s at most. When two hosts "
      "fall silent together, or 40 % of all where that is more, nobody is given up for twice the lease: of one, two or "

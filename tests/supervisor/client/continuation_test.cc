@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
+#include "supervisor/client/job_view.h"
 #include "supervisor/client/start_supervisor.h"
+#include "supervisor/journal/job_lock.h"
 #include "tests/supervisor/client/scratch.h"
+#include "transport/base/clock.h"
 
 namespace monarch {
 namespace {
@@ -38,6 +43,17 @@ TEST_F(Continuation, IsNoneThatSaysNothingOfIt) {
   const JobDirectory second = *make_continuation(state_, first);
   ASSERT_TRUE(write_continues(second.directory, "other-0001").ok());
   EXPECT_EQ(continued_as(state_, first), std::nullopt);
+}
+
+// A supervisor has told its end before it has gone.
+TEST_F(Continuation, WaitsForTheSupervisorThatIsLeaving) {
+  const JobDirectory job = ended();
+  const JobView view = *JobView::open(state_, job.id);
+  auto lock = *JobLock::take(job.directory, this_process_as_holder(wall_now()));
+  EXPECT_FALSE(view.is_left_within(Duration::zero()));
+  std::thread leaving([&lock] { lock.reset(); });
+  EXPECT_TRUE(view.is_left_within(Duration::seconds(60)));
+  leaving.join();
 }
 
 // By a hand alone; but `wait` would follow it for ever.
