@@ -27,8 +27,12 @@ It needs Python 3.6 or later and nothing else.
 
 import ctypes
 import json
+import math
 import os
 import threading
+
+import monarch_tensors_memory as _memory
+from monarch_tensors_memory import Invalid, TensorError
 
 __all__ = ["Cancelled", "Ended", "Internal", "Invalid", "NoRoom", "NotCovered", "PeerGone", "Pull", "Pulled", "Publisher",
            "Source", "TensorError", "Timeout", "Unreachable", "Unsupported", "Version", "publisher", "source", "split"]
@@ -37,26 +41,10 @@ _ABI = 1
 _OK = 0
 _NEXT_GENERATION = 1
 _DIMS = 8
+_LONGEST = 1e9  # seconds: thirty years
 
 
 # ---- Errors.
-
-
-class TensorError(Exception):
-    """Why a tensor was not published or pulled.
-
-    rank: the rank of the other mesh that it is about, or None. generation: of its gang, or 0. lane: "shm", "tcp" or "".
-    """
-
-    def __init__(self, text, rank=None, generation=0, lane=""):
-        super().__init__(text)
-        self.rank = rank
-        self.generation = generation
-        self.lane = lane
-
-
-class Invalid(TensorError, ValueError):
-    """What is asked for is wrong, or does not fit what others publish."""
 
 
 class NotCovered(TensorError):
@@ -179,6 +167,8 @@ class _Session:
                 library = ctypes.CDLL(_library_path())
             except OSError as error:
                 raise Unsupported("the library of tensors cannot be loaded: %s; the spec of a job needs `tensors: {}`" % error)
+            if getattr(library, "monarch_tensors_abi", None) is None:
+                raise Unsupported("%s is no library of tensors" % _library_path())
             if library.monarch_tensors_abi() != _ABI:
                 raise Unsupported("%s speaks version %d, and this module %d" %
                                   (_library_path(), library.monarch_tensors_abi(), _ABI))
@@ -205,119 +195,68 @@ class _Session:
 _session = _Session()
 
 
-# ---- Memory of others.
+# ---- Memory.
 
-# DLPack's codes (dlpack.h).
-_INT, _UINT, _FLOAT, _BFLOAT, _COMPLEX, _BOOL = 0, 1, 2, 4, 5, 6
-_DTYPES = {"int8": (_INT, 8), "int16": (_INT, 16), "int32": (_INT, 32), "int64": (_INT, 64), "uint8": (_UINT, 8),
-           "uint16": (_UINT, 16), "uint32": (_UINT, 32), "uint64": (_UINT, 64), "float16": (_FLOAT, 16),
-           "float32": (_FLOAT, 32), "float64": (_FLOAT, 64), "bfloat16": (_BFLOAT, 16), "complex64": (_COMPLEX, 64),
-           "complex128": (_COMPLEX, 128), "bool": (_BOOL, 8)}
-_TYPESTR = {"i": _INT, "u": _UINT, "f": _FLOAT, "c": _COMPLEX, "b": _BOOL}
-_BUFFER = {"b": _INT, "h": _INT, "i": _INT, "l": _INT, "q": _INT, "n": _INT, "B": _UINT, "H": _UINT, "I": _UINT,
-           "L": _UINT, "Q": _UINT, "N": _UINT, "c": _UINT, "e": _FLOAT, "f": _FLOAT, "d": _FLOAT, "?": _BOOL}
+# Of memory that is lent; of what Python has no format for that of the bits.
+_FORMATS = {"int8": "b", "int16": "h", "int32": "i", "int64": "q", "float32": "f", "float64": "d", "bool": "?"}
+_UNKNOWN_FORMATS = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
 
-# Back, for memory that is lent; of what Python has no format for that of the bits.
-_FORMATS = {(_INT, 8): "b", (_INT, 16): "h", (_INT, 32): "i", (_INT, 64): "q", (_FLOAT, 32): "f", (_FLOAT, 64): "d",
-            (_BOOL, 8): "?"}
-_UNKNOWN_FORMATS = {8: "B", 16: "H", 32: "I", 64: "Q"}
+def _name_of(dtype):
+    return next((name for name, known in _memory.DTYPES.items() if known == dtype), "unknown")
 
 
-class _Memory:
-    """Where an array lies, and how: address, dtype (code, bits), shape, strides in bytes. It keeps the array."""
-
-    def __init__(self, array, writable):
-        self.keeps = array
-        if hasattr(array, "data_ptr") and hasattr(array, "stride"):
-            self.of_torch(array)
-        elif hasattr(array, "__array_interface__"):
-            self.of_interface(array.__array_interface__, writable)
-        else:
-            self.of_buffer(array, writable)
-
-    def of_torch(self, tensor):
-        if tensor.device.type != "cpu":
-            raise Invalid("a tensor on %s: only memory of the host is published and pulled" % tensor.device)
-        name = str(tensor.dtype).split(".")[-1]
-        if name not in _DTYPES:
-            raise Invalid("tensors of %s are not known" % tensor.dtype)
-        self.dtype = _DTYPES[name]
-        self.shape = tuple(tensor.shape)
-        self.strides = tuple(step * tensor.element_size() for step in tensor.stride())
-        self.address = tensor.data_ptr()
-
-    def of_interface(self, interface, writable):
-        order, kind, size = interface["typestr"][0], interface["typestr"][1], int(interface["typestr"][2:])
-        if kind not in _TYPESTR or (order == ">" and size > 1):
-            raise Invalid("arrays of %s are not known" % interface["typestr"])
-        self.address, read_only = interface["data"]
-        if writable and read_only:
-            raise Invalid("an array that may not be written")
-        self.dtype = (_TYPESTR[kind], size * 8)
-        self.shape = tuple(interface["shape"])
-        self.strides = interface.get("strides") or _dense(self.shape, size)
-
-    def of_buffer(self, array, writable):
-        view = array if isinstance(array, memoryview) else memoryview(array)
-        code = view.format[1:] if view.format[:1] in "@=<" and len(view.format) > 1 else view.format
-        if code not in _BUFFER:
-            raise Invalid("a buffer of format %r is not known" % view.format)
-        if writable and view.readonly:
-            raise Invalid("a buffer that may not be written")
-        self.dtype = (_BUFFER[code], view.itemsize * 8)
-        self.shape = tuple(view.shape)
-        self.strides = tuple(view.strides)
-        self.keeps = (array, view)
-        if view.nbytes == 0:
-            self.address = 0
-            return
-        if view.readonly:
-            # Of a writable buffer alone ctypes tells where it lies; and who may only read it may be given a copy.
-            self.shared = (ctypes.c_char * view.nbytes).from_buffer_copy(view.tobytes())
-            self.strides = _dense(self.shape, view.itemsize)
-        elif view.contiguous:
-            self.shared = (ctypes.c_char * view.nbytes).from_buffer(view)
-        else:
-            raise Invalid("a buffer that is not contiguous")
-        self.address = ctypes.addressof(self.shared)
+def _view(memory, dtype, shape):
+    """A memoryview of it; an element of more bytes than any of Python's is a row of bytes."""
+    flat = memoryview(memory).cast("B")
+    size = _memory.item_bytes(dtype)
+    code = _FORMATS.get(_name_of(dtype), _UNKNOWN_FORMATS.get(size))
+    if code is None:
+        code, shape = "B", tuple(shape) + (size,)
+    if len(flat) == 0 or not shape:
+        return flat
+    return flat.cast(code, shape)
 
 
-def _dense(shape, size):
-    strides = []
-    for extent in reversed(shape):
-        strides.append(size)
-        size *= extent
-    return tuple(reversed(strides))
-
-
-def _extents(values, what, dims):
-    values = tuple(int(value) for value in values)
-    if len(values) != dims:
-        raise Invalid("%s has %d dimensions, and the array has %d" % (what, len(values), dims))
-    if any(value < 0 for value in values):
-        raise Invalid("%s is %r" % (what, values))
-    return (ctypes.c_uint64 * dims)(*values)
-
-
-def _part(name, memory, of, at):
+def _part(memory):
+    """The library's word for it; both have to stay while it is used."""
     dims = len(memory.shape)
     if dims > _DIMS:
-        raise Invalid("tensor %s has %d dimensions, and at most %d are known" % (name, dims, _DIMS))
-    part = _made(_Part, dims=dims, name=name.encode(), data=memory.address, dtype_code=memory.dtype[0],
-                 dtype_bits=memory.dtype[1], dtype_lanes=1)
-    part.size = _extents(memory.shape, "the shape", dims)
+        raise Invalid("tensor %s has %d dimensions, and at most %d are known" % (memory.name, dims, _DIMS))
+    sizes = ctypes.c_uint64 * dims
+    part = _made(_Part, dims=dims, name=_memory.name_bytes(memory.name, "a tensor's name"), data=memory.address,
+                 dtype_code=memory.dtype[0], dtype_bits=memory.dtype[1], dtype_lanes=memory.dtype[2])
+    part.size = sizes(*memory.shape)
     part.strides = (ctypes.c_int64 * dims)(*memory.strides)
-    if of is not None:
-        part.of = _extents(of, "tensor %s: `of`" % name, dims)
-    if at is not None:
-        part.at = _extents(at, "tensor %s: `at`" % name, dims)
+    if memory.of is not None:
+        part.of = sizes(*memory.of)
+    if memory.at is not None:
+        part.at = sizes(*memory.at)
     return part
+
+
+def _name(value, what):
+    return ctypes.c_char_p(_memory.name_bytes(value, what))
+
+
+def _milliseconds(seconds, what):
+    """As the library counts them: below 0 for none."""
+    if seconds is None:
+        return -1
+    try:
+        seconds = float(seconds)
+    except (TypeError, ValueError):
+        raise Invalid("%s is %r, and no number of seconds" % (what, seconds))
+    if math.isnan(seconds):
+        raise Invalid("%s is %r, and no number of seconds" % (what, seconds))
+    return int(min(max(seconds, 0), _LONGEST) * 1000)
 
 
 def split(size, index, count):
     """(first, size) of part `index` of `count` neighbouring parts of `size` indices, as even as can be."""
-    if not 0 <= index < count:
+    size, index, count = (_memory.whole_number(value, what) for value, what in
+                          ((size, "the size"), (index, "the part"), (count, "the count of parts")))
+    if index >= count:
         raise Invalid("part %d of %d" % (index, count))
     first = size * index // count
     return first, size * (index + 1) // count - first
@@ -334,46 +273,44 @@ class Version:
         self.number = number
 
     def put(self, name, array, of=None, at=None, dtype=None):
-        """Copies `array` as the box at `at` of tensor `name`, which has shape `of`; without them it is all of it.
+        """Copies `array` as the box at `at` of tensor `name`, which has shape `of`; without them it is all of it, and a
+        DTensor is the box that it says.
 
         dtype="bfloat16" rounds float32 on the way."""
-        memory = _Memory(array, False)
-        code, bits = memory.dtype if dtype is None else _dtype(dtype)
-        self._owner._call("version_put_as", ctypes.byref(_part(name, memory, of, at)), ctypes.c_uint8(code),
-                          ctypes.c_uint8(bits))
+        self._put(_memory.look_at(name, array, False, of, at), dtype)
+
+    def put_all(self, parts, only=None):
+        """The same of all of a dict, as model.state_dict(), or of a model: a dict within it gives names with dots.
+        Parameters that are tied are put once, as the first of them. What is no tensor is refused, but what `only`
+        passes over: names and patterns of names ("layers.*"), or a function of name and value."""
+        for memory in _memory.look_at_all(_memory.named_parts(parts, only), False):
+            self._put(memory, None)
+
+    def _put(self, memory, dtype):
+        memory = _memory.with_rows(memory)
+        part = ctypes.byref(_part(memory))
+        if dtype is None:
+            return self._owner._call("version_put", part)
+        code, bits, lanes = _memory.dtype_named(dtype)
+        if (code, bits, lanes) == memory.dtype:
+            return self._owner._call("version_put", part)
+        return self._owner._call("version_put_as", part, ctypes.c_uint8(code), ctypes.c_uint8(bits))
 
     def empty(self, name, shape, dtype, of=None, at=None):
         """Memory of that box, to be written until the block ends: nothing is copied. A memoryview, dense and row-major,
         of the dtype's format (of bfloat16 of uint16): torch.frombuffer() and numpy.asarray() take it."""
-        code, bits = _dtype(dtype)
-        shape = tuple(int(extent) for extent in shape)
-        memory = self._lend(name, shape, (code, bits), of, at)
-        return _view((ctypes.c_char * memory[1]).from_address(memory[0]), (code, bits), shape)
-
-    def _lend(self, name, shape, dtype, of, at):
-        made = _Memory.__new__(_Memory)
-        made.keeps, made.dtype, made.shape, made.address = None, dtype, shape, 0
-        made.strides = _dense(shape, dtype[1] // 8)
+        made = _memory.Memory(name, None)
+        made.dtype = _memory.dtype_named(dtype)
+        made.shape = _memory.extents(shape, "tensor %s: the shape" % name)
+        made.strides = _memory.dense(made.shape, _memory.item_bytes(made.dtype))
+        made.of, made.at = (value if value is None else _memory.extents(value, "tensor %s: `%s`" % (name, what), len(made.shape))
+                            for value, what in ((of, "of"), (at, "at")))
         memory = ctypes.c_void_p()
-        self._owner._call("version_lend", ctypes.byref(_part(name, made, of, at)), ctypes.byref(memory))
-        size = dtype[1] // 8
-        for extent in shape:
+        self._owner._call("version_lend", ctypes.byref(_part(made)), ctypes.byref(memory))
+        size = _memory.item_bytes(made.dtype)
+        for extent in made.shape:
             size *= extent
-        return memory.value or 0, size
-
-
-def _view(memory, dtype, shape):
-    flat = memoryview(memory).cast("B")
-    if len(flat) == 0 or not shape:
-        return flat
-    return flat.cast(_FORMATS.get(dtype, _UNKNOWN_FORMATS.get(dtype[1], "B")), shape)
-
-
-def _dtype(name):
-    text = str(name).split(".")[-1]
-    if text not in _DTYPES:
-        raise Invalid("dtype %r is not known: %s" % (name, ", ".join(sorted(_DTYPES))))
-    return _DTYPES[text]
+        return _view((ctypes.c_char * size).from_address(memory.value or 0), made.dtype, made.shape)
 
 
 class _Writing:
@@ -382,8 +319,7 @@ class _Writing:
         self._number = number
 
     def __enter__(self):
-        if not 0 <= self._number < 2 ** 63:
-            raise Invalid("version %r" % self._number)
+        self._number = _memory.whole_number(self._number, "a version")
         self._owner._call("version_begin", ctypes.c_uint64(self._number))
         return Version(self._owner, self._number)
 
@@ -402,11 +338,10 @@ class Publisher:
     def __init__(self, name, publishers=None, patience=None, linger=None):
         self._session = _session.use()
         self._handle = ctypes.c_void_p()
-        indices = [int(index) for index in publishers] if publishers is not None else []
-        options = _made(_Publish, publisher_count=len(indices), name=name.encode(),
-                        publishers=(ctypes.c_uint32 * max(len(indices), 1))(*indices),
-                        patience_ms=-1 if patience is None else int(patience * 1000),
-                        linger_ms=-1 if linger is None else int(linger * 1000))
+        indices = _memory.extents(() if publishers is None else publishers, "publishers")
+        options = _made(_Publish, publisher_count=len(indices), name=_memory.name_bytes(name, "a publication's name"),
+                        publishers=(ctypes.c_uint32 * max(len(indices), 1))(*(min(index, 2 ** 32 - 1) for index in indices)),
+                        patience_ms=_milliseconds(patience, "patience"), linger_ms=_milliseconds(linger, "linger"))
         self._session.call("publisher_open", self._session.handle, ctypes.byref(options), ctypes.byref(self._handle))
 
     def version(self, number):
@@ -479,8 +414,10 @@ class _Running:
 
     def _run(self, newer_than, timeout, wait):
         run = _made(_Run, flags=_NEXT_GENERATION if wait else 0,
-                    timeout_ms=-1 if timeout is None else max(int(timeout * 1000), 0))
+                    timeout_ms=_milliseconds(timeout, "timeout"))
         if newer_than is not None:
+            if not isinstance(newer_than, Pulled):
+                raise Invalid("newer_than is a %s, and not what a pull has returned" % type(newer_than).__name__)
             version = _made(_Version, gang=newer_than.gang, generation=newer_than.generation,
                             number=newer_than.version)
             run.newer_than = ctypes.pointer(version)
@@ -516,16 +453,15 @@ class Mapped(_Running):
 
     def __init__(self, mesh, name, tensor, newer_than, timeout, wait):
         super().__init__()
-        self._session.call("map_make", self._session.handle, ctypes.c_char_p(mesh.encode()), ctypes.c_char_p(name.encode()),
-                           ctypes.c_char_p(tensor.encode()), ctypes.byref(self._handle))
+        self._session.call("map_make", self._session.handle, _name(mesh, "a mesh's name"), _name(name, "a publication's name"),
+                           _name(tensor, "a tensor's name"), ctypes.byref(self._handle))
         self.got = self._run(newer_than, timeout, wait)
         mapped = _made(_Mapped)
         self._session.call("pull_mapped", self._handle, ctypes.byref(mapped))
-        dtype = (mapped.dtype_code, mapped.dtype_bits)
+        self._dtype = (mapped.dtype_code, mapped.dtype_bits, mapped.dtype_lanes)
         self.shape = tuple(mapped.size[:mapped.dims])
-        self.dtype = next((known for known, code in _DTYPES.items() if code == dtype), "unknown")
+        self.dtype = _name_of(self._dtype)
         self._address = mapped.data or 0
-        self._dtype = dtype
         self._bytes = mapped.bytes
 
     @property
@@ -536,39 +472,79 @@ class Mapped(_Running):
 
     @property
     def __array_interface__(self):
-        kind = next((letter for letter, code in _TYPESTR.items() if code == self._dtype[0]), "u")
-        return {"shape": self.shape, "typestr": ("|" if self._dtype[1] == 8 else "<") + kind + str(self._dtype[1] // 8),
+        kind = next((letter for letter, code in _memory.TYPESTR.items() if code == self._dtype[0]), "u")
+        size = _memory.item_bytes(self._dtype)
+        return {"shape": self.shape, "typestr": ("|" if size == 1 else "<") + kind + str(size),
                 "data": (self._address, True), "version": 3}
 
 
 class Pull(_Running):
-    """A wish for boxes of a publication, run by a call, as often as wanted."""
+    """A wish for boxes of a publication, run by a call, as often as wanted.
 
-    def __init__(self, mesh, name, parts):
+    The arrays are kept, and each run looks where their memory is: one that has other memory by then, as by param.data =,
+    is pulled into that."""
+
+    def __init__(self, mesh, name, parts, only=None):
         super().__init__()
-        self._memories = []
-        wanted = []
-        for tensor, given in parts.items():
-            array, of, at = (given + (None, None))[:3] if isinstance(given, tuple) else (given, None, None)
-            memory = _Memory(array, True)
-            self._memories.append(memory)
-            wanted.append(_part(tensor, memory, of, at))
-        self._session.call("pull_make", self._session.handle, ctypes.c_char_p(mesh.encode()),
-                           ctypes.c_char_p(name.encode()), (_Part * max(len(wanted), 1))(*wanted),
-                           ctypes.c_size_t(len(wanted)), ctypes.byref(self._handle))
+        self._of = (_name(mesh, "a mesh's name"), _name(name, "a publication's name"))
+        # What gives a dict of its parameters is asked anew by each run.
+        self._named = (lambda: _memory.named_parts(parts, only)) if hasattr(parts, "state_dict") else None
+        self._parts = _memory.named_parts(parts, only) if self._named is None else []
+        self._fixed = []
+        self._places = None  # what the handle was made for
+        self._moving = threading.Lock()
+        self._cancelled = False
+        self._look()
+
+    def _look(self):
+        """The memory of each, which is to be held while it is written, and a handle for it."""
+        if self._named is not None:
+            self._parts = self._named()
+        memories = _memory.look_at_all(self._parts, True, self._fixed)
+        places = [(memory.name,) + memory.place() for memory in memories]
+        if places != self._places:
+            self._make(memories)
+            self._places = places
+        self._fixed = [memory for memory in memories if memory.is_fixed]
+        return memories
+
+    def _make(self, memories):
+        parts = [_part(memory) for memory in memories]
+        wanted = (_Part * max(len(parts), 1))(*parts)
+        with self._moving:
+            if self._handle is None:
+                raise Invalid("it is closed")
+            made = ctypes.c_void_p()
+            self._session.call("pull_make", self._session.handle, self._of[0], self._of[1], wanted,
+                               ctypes.c_size_t(len(parts)), ctypes.byref(made))
+            old, self._handle = self._handle, made
+            if self._cancelled:
+                self._session.tell("pull_cancel", made)
+        if old:
+            self._session.tell("pull_free", old)
 
     def __call__(self, newer_than=None, timeout=None, wait=False):
         """Pulls the newest version, of those after `newer_than` (a Pulled), and returns a Pulled. timeout: seconds.
         wait: a gang that ends is no error, its next generation is waited for."""
-        return self._run(newer_than, timeout, wait)
+        memories = self._look()
+        try:
+            return self._run(newer_than, timeout, wait)
+        except Cancelled:
+            self._cancelled = False
+            raise
+        finally:
+            del memories  # until here
 
     def cancel(self):
         """From any thread: the call that waits raises Cancelled."""
-        self._session.tell("pull_cancel", self._handle)
+        with self._moving:
+            self._cancelled = True
+            if self._handle:
+                self._session.tell("pull_cancel", self._handle)
 
     def describe(self):
         """{name: (dtype, shape)} of what was pulled from last."""
-        text = self._session.tell("pull_describe", self._handle)
+        text = self._session.tell("pull_describe", self._handle) if self._handle else None
         if text is None:
             return {}
         return {one["name"]: (one["dtype"], tuple(one["shape"])) for one in json.loads(text.decode())["tensors"]}
@@ -581,10 +557,11 @@ class Source:
         self.mesh = mesh
         self.name = name
 
-    def into(self, parts):
+    def into(self, parts, only=None):
         """A Pull of {tensor: array}, or {tensor: (array, of, at)}: the array is the box at `at` of a tensor of shape
-        `of`. The arrays are written by each call, and kept."""
-        return Pull(self.mesh, self.name, parts)
+        `of`, and a DTensor the box that it says. The arrays are written by each call, and kept. As of put_all(), it is
+        a model or its state_dict() as well, with `only`."""
+        return Pull(self.mesh, self.name, parts, only)
 
     def map(self, tensor, newer_than=None, timeout=None, wait=False):
         """The tensor as a rank of this machine has it, a Mapped: nothing is copied. Its publisher goes on in other

@@ -162,7 +162,7 @@ twice = Invalid: tensor w: [0:8, 0:8] is put twice
 extra = Invalid: tensor b: [0:8, 0:8] is not in the first version of square, and all have the same parts
 cast = Invalid: tensor w: int32 is not made into float64; float32 is made into bfloat16
 made up = Invalid: dtype 'float31' is not known: bfloat16, bool, complex128, complex64, float16, float32, float64, int16, int32, int64, int8, uint16, uint32, uint64, uint8
-name = Invalid: a publication's name has 1 to 128 bytes
+name = Invalid: a publication's name has 1 to 128 bytes, and not 129: NAME
 again = Invalid: this rank publishes square already
 publishers = Invalid: publisher 5 of p: a gang of owner has 1 ranks
 first = Invalid: the publishers of p lack 0: the first rank of a gang knows what is whole
@@ -175,12 +175,12 @@ outside = Invalid: tensor w: [1:9, 0:8] is outside of 8 x 8
 uncovered = NotCovered: tensor w: nobody has [7:8, 0:8]
 dimensions = Invalid: tensor w has 9 dimensions, and at most 8 are known
 mixed = Invalid: tensor w: `of` has 1 dimensions, and the array has 2
-read-only = Invalid: a buffer that may not be written
-format = Invalid: a buffer of format 'P' is not known
+read-only = Invalid: tensor w: a buffer that may not be written
+format = Invalid: tensor w: a buffer of format 'P' is not known: cast("B") gives its bytes
 older = Timeout: square of owner: nothing whole within 200ms; there is no newer version
 cancel = Cancelled: the pull of square of owner was cancelled
 fork = Invalid: this session was opened before fork(): a child opens its own
-""".splitlines())
+""".replace("NAME", "n" * 129).splitlines())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 #include "worker/keeper/rank_files.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,8 +12,12 @@
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
 #include "transport/messages/rank.h"
+#include "worker/errand/tree_builder.h"
 
 namespace monarch {
+
+RankFiles::RankFiles(const std::string& state_directory, const RankFileBytes& bytes)
+    : folder_(state_directory.empty() ? "" : text(state_directory, '/', kRanksName)), bytes_(bytes) {}
 
 Status RankFiles::put_program(std::vector<std::string>& program, const std::string& tree) {
   const auto named = std::find(program.begin(), program.end(), kActorProgram);
@@ -26,6 +31,7 @@ Status RankFiles::put_program(std::vector<std::string>& program, const std::stri
 Status RankFiles::put_library(RankDoorPaths& paths) {
   MONARCH_ASSIGN(paths.library, put("libmonarch-rank.so", bytes_.library));
   MONARCH_TRY(put("monarch_tensors.py", bytes_.module));
+  MONARCH_TRY(put("monarch_tensors_memory.py", bytes_.memory));
   paths.modules = folder_;
   return {};
 }
@@ -34,6 +40,9 @@ Result<std::string> RankFiles::put(const std::string& name, std::string_view byt
   if (bytes.empty() || folder_.empty()) return Error{ErrorCode::kUnsupported, text("this worker has no ", name)};
   const std::string path = text(folder_, '/', name);
   if (written_.contains(name)) return path;
+  if (::mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) {
+    return errno_error(text("making ", printable(folder_)), errno);
+  }
   MONARCH_TRY(write(path, bytes));
   written_.insert(name);
   return path;

@@ -1,8 +1,8 @@
 #pragma once
 
 // RankFiles: what ranks need of ours, as files of this host: monarch-rank, and the library of tensors with its Python
-// module. All of it travels within monarch-worker; the first rank that needs a file has it written into the worker's
-// folder.
+// modules. All of it travels within monarch-worker; the first rank that needs a file has it written into a folder
+// of the worker's, which goes with it.
 //
 // Thread: the keeper's. WARNING: a file that any process has open for writing is not executed (ETXTBSY, execve(2)), and
 // a child has what was open when it was forked: it is written and closed before there is a child that could.
@@ -23,17 +23,18 @@ struct RankFileBytes {
   std::string_view program;  // monarch-rank
   std::string_view library;  // libmonarch-rank.so
   std::string_view module;   // monarch_tensors.py
+  std::string_view memory;   // monarch_tensors_memory.py, which that one imports
 };
 
 class RankFiles {
  public:
   RankFiles() = default;
-  RankFiles(std::string folder, const RankFileBytes& bytes) : folder_(std::move(folder)), bytes_(bytes) {}
+  RankFiles(const std::string& state_directory, const RankFileBytes& bytes);
 
   // Puts monarch-rank, and where the workspace lies, into a program that names kActorProgram; all others stay as they
   // are.
   Status put_program(std::vector<std::string>& program, const std::string& tree);
-  // The library and its module, for a rank of a job with `tensors`.
+  // The library and its modules, for a rank of a job with `tensors`.
   Status put_library(RankDoorPaths& paths);
 
  private:
