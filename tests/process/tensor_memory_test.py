@@ -384,5 +384,50 @@ class WholeModels(MemoryTest):
         self.assert_refused("two tensors are called a.b", lambda: self.version.put_all({"a": {"b": Tensor(1)}, "a.b": Tensor(1)}))
 
 
+class Refusals(MemoryTest):
+    def test_each_is_a_tensor_error(self):
+        tensor, floats = Tensor(2), array("f", [0.0])
+        pull, version = self.source.into({"w": tensor}), self.version
+        released = memoryview(bytearray(4))
+        released.release()
+        for run in (
+                lambda: version.put(7, tensor), lambda: version.put("", tensor), lambda: version.put("w" * 129, tensor),
+                lambda: version.put("a\0b", tensor), lambda: version.put("\ud800", tensor), lambda: version.put("w", None),
+                lambda: version.put("w", [1.0]), lambda: version.put("w", 3), lambda: version.put("w", released),
+                lambda: version.put("w", tensor, of=7), lambda: version.put("w", tensor, of="a"), lambda: version.put("w", tensor, of=(2.5,)),
+                lambda: version.put("w", tensor, of=(-2,)), lambda: version.put("w", tensor, of=(2 ** 64,)), lambda: version.put("w", tensor, at=()),
+                lambda: version.put("w", floats, dtype="no"), lambda: version.put("w", floats, dtype=7),
+                lambda: version.put("w", Tensor(*[1] * 9)),
+                lambda: version.empty("w", 3, "int8"), lambda: version.empty("w", (2,), None), lambda: version.empty("w", ("a",), "int8"),
+                lambda: version.empty("w", (-1,), "int8"), lambda: version.empty(None, (1,), "int8"), lambda: version.empty("w", (1,), "int8", of=3),
+                lambda: version.put_all(7), lambda: version.put_all([tensor]), lambda: version.put_all({("a", 1): tensor}),
+                lambda: version.put_all({"w": ()}), lambda: version.put_all({"w": (tensor, (2,), (0,), 0)}), lambda: version.put_all({"w": tensor}, only=7),
+                lambda: version.put_all({"w": tensor}, only=[7]),
+                lambda: self.source.into({"w": tensor, "b": "text"}), lambda: self.source.into(tensor), lambda: self.source.into(None),
+                lambda: tensors.source(None, "p").into({}), lambda: tensors.source("m", 7).into({}), lambda: tensors.source("m", "p").map(7),
+                lambda: pull(newer_than=3), lambda: pull(timeout="soon"), lambda: pull(timeout=float("nan")), lambda: pull(timeout=[]),
+                lambda: tensors.publisher(7), lambda: tensors.publisher("p", publishers=7), lambda: tensors.publisher("p", publishers=["a"]),
+                lambda: tensors.publisher("p", publishers=[-1]), lambda: tensors.publisher("p", patience="long"), lambda: tensors.publisher("p", linger={}),
+                lambda: tensors.publisher("p").version("one").__enter__(), lambda: tensors.publisher("p").version(-1).__enter__(),
+                lambda: tensors.publisher("p").version(2 ** 63).__enter__(), lambda: tensors.publisher("p").version(None).__enter__(),
+                lambda: tensors.split("a", 0, 1), lambda: tensors.split(4, 1, 1), lambda: tensors.split(4, -1, 1), lambda: tensors.split(4, 0, None)):
+            with self.subTest(run.__code__.co_consts):
+                with self.assertRaises(tensors.TensorError) as raised:
+                    run()
+                self.assertTrue(str(raised.exception))
+        self.assertEqual(self.library.put, [])
+
+    def test_times_may_be_of_any_length(self):
+        pull = self.source.into({"w": Tensor(2)})
+        for timeout in (None, 0, -3, 1e300, float("inf")):
+            pull(timeout=timeout)
+        tensors.publisher("p", patience=float("inf"), linger=1e18)
+
+    def test_elements_that_python_has_no_number_for_are_rows_of_bytes(self):
+        for name, size, code, shape in (("complex128", 16, "B", (2, 1, 16)), ("bfloat16", 2, "H", (2, 1)), ("int64", 8, "q", (2, 1))):
+            view = tensors._view(bytearray(2 * size), tensors._memory.dtype_named(name), (2, 1))
+            self.assertEqual((view.format, view.shape), (code, shape))
+
+
 if __name__ == "__main__":
     harness.main()
