@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 #include "transport/messages/keeper.h"
@@ -18,7 +19,8 @@ Result<std::unique_ptr<Guard>> Guard::create(EventLoop& loop, UniqueFd socket, J
       guard->channel_,
       SeqpacketChannel::create(loop, std::move(socket),
                                {.on_frame = [self](Frame frame, std::vector<UniqueFd>) { self->on_frame(frame); },
-                                .on_closed = [self](Error reason) { self->handlers_.on_lost(reason); }}));
+                                .on_closed = [self](Error reason) { self->handlers_.on_lost(reason); }},
+                               {.queue_frames = limits::kGuardedFrames, .queue_bytes = limits::kGuardedBytes}));
   return guard;
 }
 

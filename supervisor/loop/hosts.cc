@@ -35,10 +35,16 @@ std::uint64_t worker_number(Term term, Instant launched) {
   return (term.value() << kTermShift) + (milliseconds & ((std::uint64_t{1} << kTermShift) - 1));
 }
 
+// A launch costs a few milliseconds: so many of them, and then the loop hears.
+constexpr std::size_t kLaunchesATurn = 8;
+constexpr Duration kLookWhoJoinedEvery = Duration::milliseconds(10);
+
 // For an answer of Slurm's, where nodes are not taken by a time, or are any moment.
 constexpr Duration kLeastPatience = Duration::seconds(10);
 
 }  // namespace
+
+Hosts::~Hosts() { shared_.loop->cancel(launch_timer_); }
 
 Status Hosts::open() {
   MONARCH_ASSIGN(guard_,
@@ -122,6 +128,7 @@ void Hosts::destroy(HostId host) {
   const HostState& state = shared_.core.state().hosts[host.value()];
   if (state.phase == HostPhase::kLaunching && !state.unproven) return;
   workers_.links().stop_expecting(host);
+  launches_.forget(host);
   launcher_->destroy(host);
 }
 
@@ -165,7 +172,41 @@ Bootstrap Hosts::bootstrap_for(HostId host) const {
   return bootstrap;
 }
 
+// Where somebody else decides when a host comes, in a queue that may take a day, they are asked for all of them.
 void Hosts::launch(HostId host) {
+  if (!shared_.spec().launch.facts().batch_system.empty()) return launch_now(host);
+  launches_.want(host);
+  if (launch_timer_ == 0) launch_timer_ = shared_.loop->at(shared_.loop->now(), [this] { launch_some(); });
+}
+
+void Hosts::launch_some() {
+  launch_timer_ = 0;
+  look_who_has_joined();
+  std::size_t launched = 0;
+  while (launched < kLaunchesATurn) {
+    const auto host = launches_.next(shared_.loop->now());
+    if (!host) break;
+    launch_now(*host);
+    ++launched;
+  }
+  if (launches_.is_idle()) return;
+  const Duration pause = launched == kLaunchesATurn ? Duration::zero() : kLookWhoJoinedEvery;
+  launch_timer_ = shared_.loop->at(shared_.loop->now() + pause, [this] { launch_some(); });
+}
+
+void Hosts::look_who_has_joined() {
+  std::vector<HostId> joined;
+  std::vector<HostId> out;
+  for (const auto& [host, since] : launches_.under_way()) {
+    const HostPhase phase = shared_.core.state().hosts[host.value()].phase;
+    if (phase == HostPhase::kJoined) joined.push_back(host);
+    if (phase != HostPhase::kLaunching && phase != HostPhase::kLaunched) out.push_back(host);
+  }
+  for (const HostId host : joined) launches_.answered(host);
+  for (const HostId host : out) launches_.forget(host);
+}
+
+void Hosts::launch_now(HostId host) {
   if (shared_.core.state().hosts[host.value()].losses > 0) launcher_->check_first(host);
   launcher_->launch(host, bootstrap_for(host));
 }

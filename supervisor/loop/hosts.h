@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/core/health/pace.h"
 #include "supervisor/core/health/pressure_watch.h"
 #include "supervisor/journal/state_dir.h"
 #include "supervisor/launch/guard.h"
@@ -23,6 +24,9 @@ namespace monarch {
 class Hosts {
  public:
   Hosts(Shared& shared, Workers& workers) : shared_(shared), workers_(workers) {}
+  ~Hosts();
+  Hosts(const Hosts&) = delete;
+  Hosts& operator=(const Hosts&) = delete;
 
   Status open();
   Guard& guard() { return *guard_; }
@@ -30,6 +34,7 @@ class Hosts {
 
   // Of an earlier supervisor's: those that may live.
   void adopt();
+  // As soon as it is its turn: of many hosts only so many at a time as call back in time.
   void launch(HostId host);
   void destroy(HostId host);
   void shut_down(HostId host);
@@ -49,6 +54,9 @@ class Hosts {
  private:
   LauncherHandlers launcher_handlers();
   Bootstrap bootstrap_for(HostId host) const;
+  void launch_now(HostId host);
+  void launch_some();
+  void look_who_has_joined();
   void on_seen(HostId host, const SecondPath& seen);
   void on_node_seen(HostId host, const SeenNode& seen);
   void on_end_foreseen(const EndForeseen& event);
@@ -60,6 +68,8 @@ class Hosts {
   Workers& workers_;
   std::unique_ptr<Guard> guard_;
   std::unique_ptr<Launcher> launcher_;
+  Pace launches_;
+  TimerId launch_timer_ = 0;
   PressureWatch pressures_;
   std::optional<JobDirectory> next_;  // that goes on from this one
   std::unique_ptr<Continuation> continuation_;

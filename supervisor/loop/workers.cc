@@ -63,7 +63,7 @@ Status Workers::open() {
   MONARCH_ASSIGN(context_, ZmqContext::create({.io_threads = 2}));
   MONARCH_ASSIGN(zap_, ZapHandler::start(*context_));
   MONARCH_TRY(zap_self_test(*context_, [this](AllowTable table) { return zap_->replace(std::move(table)); }));
-  publish_keys();
+  publish_keys_now();
 
   ports_ = known_ports(shared_.files.directory);
   ServerOptions control = port_options(ports_.control);
@@ -243,6 +243,12 @@ std::function<void(HostId, const PostReport&)> Workers::post_handler() {
 }
 
 void Workers::publish_keys() {
+  if (std::exchange(keys_are_due_, true)) return;
+  shared_.loop->defer([this] { publish_keys_now(); });
+}
+
+void Workers::publish_keys_now() {
+  keys_are_due_ = false;
   AllowTable table;
   const auto& hosts = shared_.core.state().hosts;
   for (std::uint32_t i = 0; i < hosts.size(); ++i) {

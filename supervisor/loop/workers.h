@@ -54,7 +54,8 @@ class Workers {
   std::vector<ListenerDoor> take_doors() { return std::move(doors_); }
   const std::vector<ListenerDoor>& doors() const { return doors_; }
 
-  // The table follows from the core's state: whose key is known and who has not ended may connect.
+  // The table follows from the core's state: whose key is known and who has not ended may connect. At the end of this
+  // turn, once for all that came in it.
   void publish_keys();
   // A decision has this ticket.
   void changed(std::uint64_t ticket);
@@ -71,6 +72,7 @@ class Workers {
   StackDumps& stacks() { return *stacks_; }
 
  private:
+  void publish_keys_now();
   Status open_stacks();
   Status open_relay(std::unique_ptr<ServerLink> bulk_link);
   int kept_listener(std::size_t which, std::uint16_t port) const;
@@ -88,6 +90,7 @@ class Workers {
   KnownPorts ports_;
   bool ports_taken_ = false;  // those that the spec names, by somebody else
   std::optional<CurveKeyPair> keys_;
+  bool keys_are_due_ = false;
   std::unique_ptr<ZmqContext> context_;
   std::unique_ptr<ZapHandler> zap_;
   std::unique_ptr<ServerLink> control_link_;

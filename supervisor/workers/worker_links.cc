@@ -75,6 +75,7 @@ WorkerLinks::WorkerLinks(EventLoop& loop, ServerLink& link, JobCore& core, Term 
 WorkerLinks::~WorkerLinks() {
   loop_.cancel(health_timer_);
   loop_.cancel(claims_timer_);
+  loop_.cancel(start_timer_);
 }
 
 void WorkerLinks::expect(HostId host) {
@@ -94,6 +95,8 @@ void WorkerLinks::expect_again(HostId host) {
 void WorkerLinks::stop_expecting(HostId host) {
   liveness_.stop_expecting(host);
   claims_.forget(host);
+  peers_[host.value()].to_start.clear();
+  starts_.forget(host);
   watch_claims();
 }
 
@@ -262,6 +265,7 @@ void WorkerLinks::on_beat(HostId host, const Beat& beat) {
       handlers_.on_warned) {
     handlers_.on_warned(host);
   }
+  note_started(host, beat);
   // Before its ranks: what they say is not durable yet.
   if (handlers_.on_vault) handlers_.on_vault(host, beat.content.vault.value_or(VaultReport{}));
   if (handlers_.on_post) handlers_.on_post(host, beat.content.post.value_or(PostReport{}));

@@ -7,6 +7,7 @@
 // Thread: the supervisor's loop. Lifetime: within the server link's and the core's.
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "supervisor/core/health/liveness.h"
+#include "supervisor/core/health/pace.h"
 #include "supervisor/core/health/term_claims.h"
 #include "supervisor/core/job/job_core.h"
 #include "transport/base/ids.h"
@@ -87,6 +89,7 @@ class WorkerLinks {
   bool send(HostId host, const Message& message) {
     return send(host, number_of<Message>(), encode_payload(message));
   }
+  // As soon as it is the host's turn: of many hosts only so many start ranks at a time as tell of them in time.
   bool send(HostId host, const Start& start);
   // One of the core's that has a message for a host. Best effort, too.
   void perform(const Action& action);
@@ -133,6 +136,8 @@ class WorkerLinks {
     std::map<RankId, KnownRank> ranks;
     std::map<RankId, RankReport> not_copied;  // as the host said it last
     Instant resent_at;
+    std::deque<Start> to_start;                             // in their order, until its turn
+    std::optional<std::pair<MeshId, Generation>> starting;  // told of, and not seen in a beat
     Instant grants_until;
     std::uint64_t next_seq = 1;
   };
@@ -148,6 +153,9 @@ class WorkerLinks {
   void on_hello(HostId host, const Hello& hello);
   void on_beat(HostId host, const Beat& beat);
   void on_reserved(HostId host, Reserved reserved);
+  void start_some();
+  bool start_now(HostId host);
+  void note_started(HostId host, const Beat& beat);
   bool send(HostId host, std::uint16_t type, std::string payload);
   void note_rank(HostId host, const RankReport& report);
   RankReport as_copied(HostId host, const RankReport& report);
@@ -170,6 +178,8 @@ class WorkerLinks {
   LinkDrops drops_;
   std::vector<Peer> peers_;
   std::set<Incarnation> copied_;
+  Pace starts_;
+  TimerId start_timer_ = 0;
   TimerId health_timer_ = 0;
   TimerId claims_timer_ = 0;
   Instant hold_told_;  // the end of the last hold that people were told of

@@ -1,5 +1,6 @@
 // WorkerLinks, what goes out: commands, and commands that a beat shows to be lost.
 
+#include <algorithm>
 #include <utility>
 
 #include "supervisor/workers/worker_links.h"
@@ -12,6 +13,13 @@
 #include "transport/zmq/link_message.h"
 
 namespace monarch {
+
+namespace {
+
+constexpr Duration kLookWhoStartedEvery =
+    Duration::milliseconds(20);  // for hosts that are late to tell of what was started
+
+}  // namespace
 
 // At most once a heartbeat: what was sent since the last beat may still be on its way.
 void WorkerLinks::resend_lost(HostId host, const Beat& beat) {
@@ -36,9 +44,49 @@ void WorkerLinks::perform(const Action& action) {
       action);
 }
 
+// START grants nothing, so that it is late does no harm; and an order to stop that overtakes it is remembered there.
 bool WorkerLinks::send(HostId host, const Start& start) {
-  if (handlers_.on_start && !handlers_.on_start(host, start)) return false;
-  return send(host, number_of<Start>(), encode_payload(start));
+  std::deque<Start>& waiting = peers_[host.value()].to_start;
+  const bool again = std::any_of(waiting.begin(), waiting.end(), [&](const Start& one) {
+    return one.mesh == start.mesh && one.gang == start.gang && one.generation == start.generation;
+  });
+  if (!again) waiting.push_back(start);
+  starts_.want(host);
+  start_some();
+  return true;
+}
+
+void WorkerLinks::start_some() {
+  loop_.cancel(std::exchange(start_timer_, 0));
+  while (const auto host = starts_.next(loop_.now())) {
+    if (!start_now(*host)) starts_.forget(*host);
+  }
+  if (!starts_.is_idle()) start_timer_ = loop_.at(loop_.now() + kLookWhoStartedEvery, [this] { start_some(); });
+}
+
+bool WorkerLinks::start_now(HostId host) {
+  Peer& peer = peers_[host.value()];
+  const std::deque<Start> starts = std::exchange(peer.to_start, {});
+  bool sent = false;
+  for (const Start& start : starts) {
+    if (handlers_.on_start && !handlers_.on_start(host, start)) continue;  // the next beat shows what is missing
+    sent = send(host, number_of<Start>(), encode_payload(start)) || sent;
+    peer.starting = {start.mesh, start.generation};
+  }
+  return sent;
+}
+
+void WorkerLinks::note_started(HostId host, const Beat& beat) {
+  Peer& peer = peers_[host.value()];
+  if (!peer.starting) return;
+  const auto& [mesh, generation] = *peer.starting;
+  const bool seen = std::any_of(beat.content.ranks.begin(), beat.content.ranks.end(), [&](const RankReport& report) {
+    return report.process.rank.mesh == mesh && report.process.generation >= generation;
+  });
+  if (!seen) return;
+  peer.starting.reset();
+  starts_.answered(host);
+  start_some();
 }
 
 std::size_t WorkerLinks::signal(const std::vector<RankId>& ranks, int number, std::optional<SignalTo> to) {

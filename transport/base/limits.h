@@ -23,6 +23,10 @@ inline constexpr std::size_t kBulkPayloadBytes = 1U << 20U;        // one piece 
 inline constexpr std::size_t kSeqpacketInlineBytes = 64U << 10U;   // a larger payload travels as a memfd
 inline constexpr std::size_t kSeqpacketPayloadBytes = 16U << 20U;  // a larger one is refused by either side
 inline constexpr std::size_t kDescriptorsPerMessage = 16;
+// What waits between a keeper and whom it guards: some three frames a rank or host. Who has more unread is killed as
+// one that does not read, and its successor is told all of it anew: none of it may be lost.
+inline constexpr std::size_t kGuardedFrames = 65'536;
+inline constexpr std::size_t kGuardedBytes = 64U << 20U;
 inline constexpr std::size_t kCardBytes = 512;       // of all cards of a rank; one more is refused
 inline constexpr int kControlHighWaterMark = 1'000;  // messages; a full queue is an error of that send, never a wait
 inline constexpr int kBulkHighWaterMark = 64;        // messages; output that does not fit is read again from its file

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/messages/message.h"
 #include "transport/wire/codec.h"
@@ -12,7 +13,9 @@ namespace monarch::daemon {
 
 Result<std::unique_ptr<KeeperChannel>> KeeperChannel::create(EventLoop& loop, UniqueFd socket, const JobUuid& job,
                                                              ChannelHandlers handlers) {
-  MONARCH_ASSIGN(auto channel, SeqpacketChannel::create(loop, std::move(socket), std::move(handlers)));
+  MONARCH_ASSIGN(auto channel, SeqpacketChannel::create(
+                                   loop, std::move(socket), std::move(handlers),
+                                   {.queue_frames = limits::kGuardedFrames, .queue_bytes = limits::kGuardedBytes}));
   return std::unique_ptr<KeeperChannel>(new KeeperChannel(job, std::move(channel)));
 }
 

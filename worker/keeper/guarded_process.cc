@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <utility>
 
+#include "transport/base/limits.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
 #include "transport/wire/seqpacket_socket.h"
@@ -60,7 +62,8 @@ std::variant<pid_t, StepFailure> GuardedProcess::start() {
       loop_, std::move(pair.value().first),
       {.on_frame = [this](Frame frame,
                           std::vector<UniqueFd> fds) { handlers_.on_frame(std::move(frame), std::move(fds)); },
-       .on_closed = [this](const Error& reason) { channel_closed(reason); }});
+       .on_closed = [this](const Error& reason) { channel_closed(reason); }},
+      {.queue_frames = limits::kGuardedFrames, .queue_bytes = limits::kGuardedBytes});
   if (!channel) return StepFailure{EMFILE, channel.error().message};  // the child ends at its closed gate, unwatched
   child_ = std::move(std::get<std::unique_ptr<Child>>(result));
   channel_ = std::move(channel).value();
@@ -83,8 +86,10 @@ void GuardedProcess::signal(int number) {
 
 void GuardedProcess::send(const Frame& frame, std::vector<UniqueFd> descriptors) {
   if (!connected()) return;
-  // A full queue is that of a process that does not read: its pings go unanswered and it is killed.
-  (void)channel_->send(frame, std::move(descriptors));
+  const Status sent = channel_->send(frame, std::move(descriptors));
+  if (sent.ok() || sent.error().code == ErrorCode::kGone) return;  // its end is told by its channel
+  log_warn("killing the guarded process: ", sent.error().message);
+  signal(SIGKILL);
 }
 
 void GuardedProcess::channel_closed(const Error& reason) {

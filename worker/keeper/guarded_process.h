@@ -51,11 +51,13 @@ class GuardedProcess {
   // kKeptFdsVariable.
   void keep_open(std::vector<UniqueFd> descriptors) { kept_ = std::move(descriptors); }
   void signal(int number);
-  // Nothing where nobody is there to hear it: who comes next asks anew.
+  // Nothing where nobody is there to hear it: who comes next asks anew. Who does not read it is killed.
   void send(const Frame& frame, std::vector<UniqueFd> descriptors = {});
   // 0: there is none.
   pid_t pid() const { return child_ ? child_->pid() : 0; }
   bool connected() const { return channel_ != nullptr && channel_->open(); }
+  // Frames that it has not read yet.
+  std::size_t unread() const { return channel_ == nullptr ? 0 : channel_->pending_frames(); }
 
  private:
   void channel_closed(const Error& reason);

@@ -32,6 +32,11 @@ namespace action = keeper_action;
 
 constexpr std::size_t kSpawnDescriptors = 3;
 constexpr Duration kStraysPatience = Duration::seconds(1);  // less than the guarded process has to leave
+// A thousand ranks are forked in many turns, between which this process hears and answers; and only as fast as the
+// daemon takes their pipes.
+constexpr std::size_t kForksATurn = 8;
+constexpr std::size_t kUnreadWhileForking = 256;
+constexpr Duration kForkPause = Duration::milliseconds(2);
 
 std::uint64_t random_number() {
   std::uint64_t number = 0;
@@ -240,6 +245,33 @@ Status Keeper::take_stacks(const TakeStacks& order) {
 void Keeper::send(std::uint16_t type, std::string payload, const Incarnation& key, std::vector<UniqueFd> descriptors) {
   const Frame frame{{.type = type, .job = setup_.job, .process = key, .seq = ++sent_}, std::move(payload)};
   guarded_.send(frame, std::move(descriptors));
+}
+
+// It has no process until its turn comes, which the core calls kForking.
+void Keeper::perform(const action::ForkRank& ordered) {
+  to_fork_.push_back(ordered);
+  if (to_fork_.size() == 1) loop_->defer([this] { fork_some(); });
+}
+
+// Outcomes come when all of a fork is noted, as those of actions do.
+void Keeper::fork_some() {
+  MONARCH_ASSERT(!handling_);
+  handling_ = true;
+  for (std::size_t forks = 0; forks < kForksATurn && !to_fork_.empty(); ++forks) {
+    if (guarded_.unread() > kUnreadWhileForking) break;
+    ranks_.fork_rank(to_fork_.front());
+    to_fork_.pop_front();
+  }
+  handle_waiting();
+  handling_ = false;
+  arm_timer();
+  if (!to_fork_.empty()) fork_more_later();
+}
+
+// By a timer, since what is deferred would come before what the descriptors have to say.
+void Keeper::fork_more_later() {
+  const Duration pause = guarded_.unread() > kUnreadWhileForking ? kForkPause : Duration::zero();
+  (void)loop_->at(loop_->now() + pause, [this] { fork_some(); });
 }
 
 void Keeper::perform(const action::SignalRank& ordered) {

@@ -69,6 +69,8 @@ class Keeper {
   void on_frame(const Frame& frame, std::vector<UniqueFd> descriptors);
   Status take(const Frame& frame, std::vector<UniqueFd> descriptors);
   void take_signal(Signal order);
+  void fork_some();
+  void fork_more_later();
   Status take_stash(const KeeperStash& stash);
   Status take_stacks(const TakeStacks& order);
   template <class Message>
@@ -77,7 +79,7 @@ class Keeper {
   }
   void send(std::uint16_t type, std::string payload, const Incarnation& key, std::vector<UniqueFd> descriptors);
 
-  void perform(const keeper_action::ForkRank& action) { ranks_.fork_rank(action); }
+  void perform(const keeper_action::ForkRank& action);
   void perform(const keeper_action::TakeOver& action) { ranks_.take_over(action); }
   void perform(const keeper_action::ForkSpawned& action);
   void perform(const keeper_action::OpenGate& action) { ranks_.open_gate(action.key); }
@@ -126,6 +128,7 @@ class Keeper {
   std::optional<RankEnd> not_executed_;                             // of the guarded process
   bool term_taken_ = false;                                         // one that is still to be read
   std::uint64_t sent_ = 0;
+  std::deque<keeper_action::ForkRank> to_fork_;
   TimerId timer_ = 0;
   Instant timer_due_ = Instant::never();
   int exit_code_ = kExitInternal;

@@ -1,7 +1,9 @@
 #include "worker/keeper/keeper.h"
 
 #include <netinet/in.h>
+#include <poll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <set>
@@ -48,6 +50,39 @@ TEST_P(KeeperOf, RunsARankUnderItsLeaseAndTellsItsEnd) {
   EXPECT_EQ(reports_[key(0)].end.value, 7);
   EXPECT_FALSE(reports_[key(0)].end.after_our_signal);
   EXPECT_EQ(output(0), "from 0.0.1.1\n");
+}
+
+// What a daemon that is late has not read yet is not lost, however many ranks are told of.
+TEST_F(KeeperTest, TellsALateDaemonOfEachOfManyRanks) {
+  const Child* const keeper = start_keeper();
+  ASSERT_NE(keeper, nullptr);
+  enter();
+  constexpr std::uint32_t kRanks = 1'000;  // two frames each, and more than a channel and its socket hold otherwise
+  Start order = start_order(std::vector<std::string>(kRanks, ""));
+  order.program = {"/bin/true"};
+  send(order);
+  const auto forked = [&] {
+    const std::vector<ProcessEntry> all = list_processes();
+    return std::count_if(all.begin(), all.end(),
+                         [&](const ProcessEntry& entry) { return entry.parent == keeper->pid(); });
+  };
+  // Nothing is read until no more are forked; that it lives the daemon says unasked.
+  std::ptrdiff_t before = -1;
+  for (std::ptrdiff_t now = forked(); now != before || now < 100; now = forked()) {
+    before = now;
+    send(KeeperPong{});
+    (void)::poll(nullptr, 0, 200);
+  }
+  EXPECT_LT(before, kRanks) << "they are forked as fast as they are heard of";
+  ASSERT_TRUE(until([&] {
+    for (auto& [rank, ends] : pipes_) ends.clear();  // of so many this process may have too few descriptors
+    return reports_.size() == kRanks && pipes_.size() == kRanks;
+  })) << reports_.size();
+  lease(kRanks, Duration::seconds(60));
+  ASSERT_TRUE(until([&] {
+    return std::all_of(reports_.begin(), reports_.end(),
+                       [](const auto& one) { return one.second.phase == RankPhase::kEnded; });
+  }));
 }
 
 TEST_P(KeeperOf, TellsWhyARankWasNotExecuted) {
