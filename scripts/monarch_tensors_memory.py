@@ -37,9 +37,11 @@ _INT, _UINT, _FLOAT, _BFLOAT, _COMPLEX, _BOOL = 0, 1, 2, 4, 5, 6
 DTYPES = {"int8": (_INT, 8, 1), "int16": (_INT, 16, 1), "int32": (_INT, 32, 1), "int64": (_INT, 64, 1),
           "uint8": (_UINT, 8, 1), "uint16": (_UINT, 16, 1), "uint32": (_UINT, 32, 1), "uint64": (_UINT, 64, 1),
           "float16": (_FLOAT, 16, 1), "float32": (_FLOAT, 32, 1), "float64": (_FLOAT, 64, 1),
-          "bfloat16": (_BFLOAT, 16, 1), "complex64": (_COMPLEX, 64, 1),
+          "bfloat16": (_BFLOAT, 16, 1), "complex32": (_COMPLEX, 32, 1), "complex64": (_COMPLEX, 64, 1),
           "complex128": (_COMPLEX, 128, 1), "bool": (_BOOL, 8, 1),
-          }
+          "float8_e3m4": (7, 8, 1), "float8_e4m3": (8, 8, 1), "float8_e4m3b11fnuz": (9, 8, 1), "float8_e4m3fn": (10, 8, 1),
+          "float8_e4m3fnuz": (11, 8, 1), "float8_e5m2": (12, 8, 1), "float8_e5m2fnuz": (13, 8, 1), "float8_e8m0fnu": (14, 8, 1),
+          "float4_e2m1fn_x2": (17, 4, 2)}
 TYPESTR = {"i": _INT, "u": _UINT, "f": _FLOAT, "c": _COMPLEX, "b": _BOOL}
 _BUFFER = {"b": _INT, "h": _INT, "i": _INT, "l": _INT, "q": _INT, "n": _INT, "B": _UINT, "H": _UINT, "I": _UINT,
            "L": _UINT, "Q": _UINT, "N": _UINT, "c": _UINT, "e": _FLOAT, "f": _FLOAT, "d": _FLOAT, "?": _BOOL}

@@ -3,6 +3,7 @@ that say of themselves what PyTorch's and NumPy's do."""
 
 import ctypes
 import os
+import re
 import sys
 import threading
 import unittest
@@ -318,6 +319,27 @@ class NoPlainMemory(MemoryTest):
 
             tobytes = None
         self.assert_refused("a Scalar is no array", lambda: self.version.put("w", Scalar()))
+
+
+class Dtypes(MemoryTest):
+    def dtype(self, one):
+        self.version.put("w", one)
+        return self.library.put[-1][1]
+
+    def test_types_that_numpy_has_no_letter_for_go_by_their_name(self):
+        self.assertEqual(self.dtype(Numpy("<f1", "float8_e5m2")), (12, 8, 1))
+        self.assertEqual(self.dtype(Numpy("<V1", "float8_e4m3b11fnuz")), (9, 8, 1))
+        self.assertEqual(self.dtype(Numpy("<V2", "bfloat16")), (4, 16, 1))
+
+    def test_a_pair_of_four_bits_is_a_byte(self):
+        byte = Tensor(2, dtype=Named("torch.float4_e2m1fn_x2"), element_size=lambda: 1)
+        self.assertEqual(self.dtype(byte), (17, 4, 2))
+        self.version.put("w", byte, dtype="float4_e2m1fn_x2")
+
+    def test_they_are_those_of_the_library(self):
+        with open(os.path.join(harness.ROOT, "transport/tensor/core/dtype.cc"), encoding="utf-8") as file:
+            found = re.findall(r'NamedDtype\{"(\w+)", \{(\d+), (\d+)(?:, (\d+))?\}\}', file.read())
+        self.assertEqual(tensors._memory.DTYPES, {name: (int(code), int(bits), int(lanes or 1)) for name, code, bits, lanes in found})
 
 
 class DeviceMeshes(MemoryTest):

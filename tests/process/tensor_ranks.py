@@ -310,6 +310,15 @@ def say_error():
     say(wrong(lambda: tensors.source("t", "x").into({})))
 
 
+class Eight:
+    """An array of NumPy's with a type of ml_dtypes."""
+
+    def __init__(self, name):
+        self.dtype, self.cells = type("dtype", (), {"name": name}), array("B", bytes(4))
+        self.ctypes = None
+        self.__array_interface__ = {"typestr": "<V1", "shape": (4,), "data": (self.cells.buffer_info()[0], False), "version": 3}
+
+
 def round_floats(folder):
     """float32 as bfloat16, and other kinds of memory."""
     floats = array("f", [1.0, -2.5, 3.14159274, 65504.0, 1e-40, float("inf"), 1.00390625, 1.01171875])
@@ -320,11 +329,17 @@ def round_floats(folder):
             memory[1, 2] = 0.5
             version.put("s", array("i", [11]), of=(1,))
             version.put("n", array("q"))
+            for name in ("float8_e4m3fn", "float8_e5m2", "float4_e2m1fn_x2"):
+                version.empty(name, (4,), name)[:] = b"\1\2\3\4"
         halves, doubles = array("H", bytes(16)), array("d", bytes(48))
         got = {}
         for name, into in {"e": memoryview(doubles).cast("B").cast("d", (2, 3)), "n": array("q")}.items():
             got[name] = tensors.source("t", "floats").into({name: into})(timeout=20).bytes
         say(got, doubles[5])
+        for name in ("float8_e4m3fn", "float8_e5m2", "float4_e2m1fn_x2"):
+            eight = Eight(name)
+            tensors.source("t", "floats").into({name: eight})(timeout=20)
+            say(name, eight.cells.tolist())
         say(wrong(lambda: tensors.source("t", "floats").into({"b": halves})(timeout=20)))
 
 

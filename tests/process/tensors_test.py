@@ -124,6 +124,7 @@ class Tensors(tensor_jobs.TensorTest):
         self.assert_result(done, 0, "succeeded")
         self.assertEqual(done.out.splitlines(), [
             "{'e': 48, 'n': 0} 0.5",
+            *(f"{name} [1, 2, 3, 4]" for name in ("float8_e4m3fn", "float8_e5m2", "float4_e2m1fn_x2")),
             "Invalid: tensor b of floats of t is bfloat16 8, and is wanted as uint16 8"], done)
 
     def test_a_job_without_tensors(self):
@@ -161,7 +162,7 @@ mesh = Invalid: this job has no mesh ownr; did you mean owner?
 twice = Invalid: tensor w: [0:8, 0:8] is put twice
 extra = Invalid: tensor b: [0:8, 0:8] is not in the first version of square, and all have the same parts
 cast = Invalid: tensor w: int32 is not made into float64; float32 is made into bfloat16
-made up = Invalid: dtype 'float31' is not known: bfloat16, bool, complex128, complex64, float16, float32, float64, int16, int32, int64, int8, uint16, uint32, uint64, uint8
+made up = Invalid: dtype 'float31' is not known: bfloat16, bool, complex128, complex32, complex64, float16, float32, float4_e2m1fn_x2, float64, FLOAT8, int16, int32, int64, int8, uint16, uint32, uint64, uint8
 name = Invalid: a publication's name has 1 to 128 bytes, and not 129: NAME
 again = Invalid: this rank publishes square already
 publishers = Invalid: publisher 5 of p: a gang of owner has 1 ranks
@@ -180,7 +181,8 @@ format = Invalid: tensor w: a buffer of format 'P' is not known: cast("B") gives
 older = Timeout: square of owner: nothing whole within 200ms; there is no newer version
 cancel = Cancelled: the pull of square of owner was cancelled
 fork = Invalid: this session was opened before fork(): a child opens its own
-""".replace("NAME", "n" * 129).splitlines())
+""".replace("NAME", "n" * 129).replace("FLOAT8", ", ".join(f"float8_{kind}" for kind in (
+    "e3m4", "e4m3", "e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu"))).splitlines())
 
 
 if __name__ == "__main__":

@@ -27,14 +27,19 @@ constexpr std::array kNamedDtypes = {
     NamedDtype{"float32", {2, 32}},
     NamedDtype{"float64", {2, 64}},
     NamedDtype{"bfloat16", {4, 16}},
+    NamedDtype{"complex32", {5, 32}},
     NamedDtype{"complex64", {5, 64}},
     NamedDtype{"complex128", {5, 128}},
     NamedDtype{"bool", {6, 8}},
+    NamedDtype{"float8_e3m4", {7, 8}},
+    NamedDtype{"float8_e4m3", {8, 8}},
+    NamedDtype{"float8_e4m3b11fnuz", {9, 8}},
     NamedDtype{"float8_e4m3fn", {10, 8}},
     NamedDtype{"float8_e4m3fnuz", {11, 8}},
     NamedDtype{"float8_e5m2", {12, 8}},
     NamedDtype{"float8_e5m2fnuz", {13, 8}},
     NamedDtype{"float8_e8m0fnu", {14, 8}},
+    NamedDtype{"float4_e2m1fn_x2", {17, 4, 2}},
 };
 
 }  // namespace

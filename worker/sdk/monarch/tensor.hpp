@@ -59,9 +59,10 @@ class TensorError : public std::runtime_error {
 struct TensorDtype {
   std::uint8_t code = 0;  // DLPack's
   std::uint8_t bits = 0;
+  std::uint16_t lanes = 1;
 };
 
-// Of a C++ type. A bfloat16 of one's own: TensorDtype{4, 16}.
+// Of a C++ type. Of one's own: TensorDtype{4, 16} is bfloat16, {10, 8} float8_e4m3fn, {17, 4, 2} a pair of float4.
 template <class T>
 constexpr TensorDtype dtype_of() {
   if constexpr (std::is_same_v<T, bool>) {
@@ -173,7 +174,7 @@ inline monarch_tensors_part_v1 part_of(const char* name, const TensorView& view,
   part.data = view.data;
   part.dtype_code = view.dtype.code;
   part.dtype_bits = view.dtype.bits;
-  part.dtype_lanes = 1;
+  part.dtype_lanes = view.dtype.lanes;
   part.size = view.size.data();
   part.strides = view.strides.empty() ? nullptr : view.strides.data();
   part.of = place.of.empty() ? nullptr : place.of.data();

@@ -51,9 +51,10 @@ typedef struct monarch_tensors_part_v1 {
   uint32_t dims; /* 0 … MONARCH_TENSORS_DIMS */
   const char* name;
   void* data;
-  uint8_t dtype_code; /* 0 int, 1 uint, 2 float, 4 bfloat, 5 complex, 6 bool */
+  uint8_t dtype_code; /* 0 int, 1 uint, 2 float, 4 bfloat, 5 complex, 6 bool, 7 … 14 float8 (e3m4, e4m3, e4m3b11fnuz,
+                         e4m3fn, e4m3fnuz, e5m2, e5m2fnuz, e8m0fnu), 17 float4_e2m1fn */
   uint8_t dtype_bits;
-  uint16_t dtype_lanes;   /* 1 */
+  uint16_t dtype_lanes;   /* 1; of float4 2, as its elements lie in whole bytes */
   uint32_t reserved;      /* 0 */
   const uint64_t* size;   /* of the box, indices in each dimension, the slowest first */
   const int64_t* strides; /* of the memory, in bytes; NULL: dense, row-major */

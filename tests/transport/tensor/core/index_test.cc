@@ -148,6 +148,8 @@ TEST(Dtype, HasTheNamesThatPyTorchGives) {
   EXPECT_EQ(to_text(Dtype{2, 32, 4}), "dtype(2, 32, 4)");
   EXPECT_EQ(element_bytes(Dtype{2, 32, 4}), 16U);
   EXPECT_EQ(element_bytes(*parse_dtype("float8_e5m2")), 1U);
+  EXPECT_EQ(element_bytes(*parse_dtype("float4_e2m1fn_x2")), 1U) << "a pair";
+  EXPECT_EQ(to_text(Dtype{17, 4, 2}), "float4_e2m1fn_x2");
   EXPECT_FALSE(parse_dtype("float"));
 }
 
