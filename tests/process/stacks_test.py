@@ -6,6 +6,7 @@ import re
 import shutil
 import unittest
 
+import actors
 import harness
 import jobs
 
@@ -75,6 +76,24 @@ class Stacks(jobs.JobTest):
         # They stood still only while they were looked at.
         self.assertEqual({rank["phase"] for rank in self.status()["meshes"][0]["ranks"]}, {"running"})
         self.end(job)
+
+    def test_ranks_of_actors_are_shown_too(self):
+        gdb = shutil.which("gdb")
+        self.assertIsNotNone(gdb, "gdb is not installed; scripts/test process installs it")
+        tally = {"plugin": actors.plugin("steady"), "class": "Tally"}
+        spec = {"version": 1, "job": "demo", "launch": {"local": {"hosts": 1}}, "meshes": {"m": {"dims": {"r": 2}, "actors": {"tally": tally}}}}
+        done = self.monarch("up", self.spec(json.dumps(spec)), env=self.tools(gdb=gdb))
+        self.assertEqual(done.status, 0, done)
+        shown = self.monarch("stacks", *LONG)
+        self.assertEqual((shown.status, shown.err), (0, ""), shown)
+        self.assertRegex(shown.out, r"\A2 ranks of demo-\w+: alike\n\n2 ranks: m/0-1 on v1\n  monarch-rank \(by gdb\)\n")
+        # The plugin is a file that a debugger finds by the name that the loader has.
+        rank = self.find("monarch-rank")[0]
+        with open(f"/proc/{rank.pid}/maps", encoding="utf-8") as file:
+            plugin, = {line.split(None, 5)[5].strip() for line in file if "libsteady" in line}
+        self.assertTrue(os.path.isfile(plugin), plugin)
+        self.end(done.out.strip())
+        self.assertFalse(os.path.exists(self.path("state", "hosts")) and os.listdir(self.path("state", "hosts")))
 
     def test_a_python_program_is_shown_by_its_own_functions(self):
         program = ["/usr/bin/python3", "-c", "import os,time\nopen('there.' + os.environ['MONARCH_RANK'], 'w')\ntime.sleep(600)"]

@@ -139,7 +139,9 @@ Status build_tree(const TreeOrder& order, const BlobCache& cache) {
 Status remove_trees(const std::string& state_directory) {
   const auto state = open_state(state_directory);
   if (!state.ok()) return state.error().code == ErrorCode::kNotFound ? Status() : Status(state.error());
-  for (const char* name : {kHashName, kTreeName, kFreshName}) MONARCH_TRY(remove_tree(state->get(), name));
+  for (const char* name : {kHashName, kTreeName, kFreshName, kRanksName}) {
+    MONARCH_TRY(remove_tree(state->get(), name));
+  }
   return {};
 }
 

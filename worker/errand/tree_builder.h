@@ -17,7 +17,9 @@
 
 namespace monarch {
 
-inline constexpr char kTreeName[] = "workspace";  // in a worker's state directory
+// In a worker's state directory.
+inline constexpr char kTreeName[] = "workspace";
+inline constexpr char kRanksName[] = "ranks";  // what ranks are made of: monarch-rank, libraries, copies of plugins
 
 struct TreeOrder {
   const TreeManifest& tree;
@@ -32,7 +34,7 @@ bool has_tree(const std::string& state_directory, const std::string& hash);
 // kNotFound: a blob is gone from the cache, or was damaged there, and the cache has forgotten it; no tree is there.
 Status build_tree(const TreeOrder& order, const BlobCache& cache);
 
-// With whatever was left on the way to one.
+// With whatever was left on the way to one, and with what ranks were made of.
 Status remove_trees(const std::string& state_directory);
 
 }  // namespace monarch

@@ -218,6 +218,8 @@ int keeper_main(const RankFileBytes& rank_files) {
   const int code = keep(std::move(order).value(), umask, rank_files);
   // Nobody waits for it any more: the ranks have ended, and the supervisor was told.
   if (const Status removed = remove_trees(state); !removed.ok()) log_warn(removed.error().message);
+  // Empty, but for logs; the daemon could not remove it while something lay there.
+  if (::rmdir(state.c_str()) == 0) (void)::rmdir(state.substr(0, state.rfind('/')).c_str());
   if (!sockets.empty() && !remove_socket_directory(sockets)) log_warn(printable(sockets), " could not be removed");
   if (code != kExitOrphaned) return code;
   if (in_a_step) release_allocation(release);

@@ -11,8 +11,8 @@
 
 namespace monarch {
 
-// kInvalid: it is no shared object, or it looks for libraries beside itself ($ORIGIN), which has no place where it is
-// loaded from a descriptor. kUnsupported: it is for other machines.
+// kInvalid: it is no shared object, or it looks for libraries beside itself ($ORIGIN), where nothing is, for a copy
+// of it is loaded. kUnsupported: it is for other machines.
 Status check_elf(std::string_view bytes);
 
 }  // namespace monarch

@@ -1,18 +1,13 @@
 #include "worker/rank/plugin.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <utility>
 #include <vector>
 
 #include "transport/base/nearest.h"
-#include "transport/base/sha256.h"
 #include "transport/base/text.h"
-#include "transport/wire/mapped_memory.h"
 #include "worker/rank/elf_file.h"
 
 namespace monarch {
@@ -21,15 +16,7 @@ namespace {
 
 constexpr const char* kGetter = "monarch_plugin_v1_get";
 
-Result<std::shared_ptr<const MappedMemory>> map_file(int fd, const std::string& what) {
-  struct stat status {};
-  if (::fstat(fd, &status) != 0) return errno_error(what, errno);
-  if (!S_ISREG(status.st_mode)) return Error{ErrorCode::kInvalid, text(what, " is no file")};
-  if (status.st_size == 0) return Error{ErrorCode::kInvalid, text(what, " is empty")};
-  return MappedMemory::map(fd, static_cast<std::size_t>(status.st_size));
-}
-
-// What the loader says names the descriptor.
+// What the loader says names the copy.
 std::string loader_words(const std::string& opened, const std::string& path) {
   const char* const said = ::dlerror();
   std::string words = said == nullptr ? "it does not say why" : said;
@@ -51,33 +38,29 @@ Result<const Row*> find(const Row* const* rows, std::size_t count, const std::st
 
 }  // namespace
 
-Result<std::unique_ptr<Plugin>> Plugin::open(const std::string& path, std::string_view sha256) {
-  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) return errno_error(text("plugin ", path), errno);
-  {
-    MONARCH_ASSIGN(const auto mapped, map_file(file.get(), text("plugin ", path)));
-    const std::string has = monarch::sha256(mapped->bytes());
-    if (!sha256.empty() && has != sha256) {
-      return Error{ErrorCode::kInvalid, text("plugin ", path, " was changed since the job began: its sha256 is ", has,
-                                             ", and was ", sha256)};
-    }
-    const Status fits = check_elf(mapped->bytes());
-    if (!fits.ok()) return Error{fits.error().code, text("plugin ", path, ": ", fits.error().message)};
-  }
+Result<std::unique_ptr<Plugin>> Plugin::open(const std::string& path, std::string_view sha256,
+                                             const std::string& copies) {
+  MONARCH_ASSIGN(PluginCopy copy, copy_plugin(path, sha256, copies));
+  const Status fits = check_elf(copy.bytes->bytes());
+  if (!fits.ok()) return Error{fits.error().code, text("plugin ", path, ": ", fits.error().message)};
   std::unique_ptr<Plugin> plugin(new Plugin(path));
-  MONARCH_TRY(plugin->load(std::move(file)));
+  MONARCH_TRY(plugin->load(std::move(copy)));
   return plugin;
 }
 
-Status Plugin::load(UniqueFd file) {
-  const std::string opened = text("/proc/self/fd/", file.get());
-  void* const loaded = ::dlopen(opened.c_str(), RTLD_NOW | RTLD_LOCAL);
+Status Plugin::load(PluginCopy copy) {
+  void* const loaded = ::dlopen(copy.name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (loaded == nullptr) {
-    return Error{ErrorCode::kInvalid, text("plugin ", path_, " cannot be loaded: ", loader_words(opened, path_))};
+    return Error{ErrorCode::kInvalid, text("plugin ", path_, " cannot be loaded: ", loader_words(copy.name, path_))};
   }
+  struct stat judged {};
+  struct stat named {};
+  const bool same = ::fstat(copy.file.get(), &judged) == 0 && ::stat(copy.name.c_str(), &named) == 0 &&
+                    judged.st_dev == named.st_dev && judged.st_ino == named.st_ino;
+  if (!same) return Error{ErrorCode::kInvalid, text("plugin ", path_, ": its copy was replaced while it was loaded")};
   // WARNING: the loader knows what it has loaded by the name that it was given (glibc 2.36, _dl_map_object), and would
-  // take another file with this number for the same. So the number is never free again.
-  (void)file.release();
+  // take another file of that name for the same. So a descriptor that is a name is never free again.
+  if (copy.name.starts_with("/proc/")) (void)copy.file.release();
   const auto getter = reinterpret_cast<monarch_plugin_v1_getter>(::dlsym(loaded, kGetter));
   if (getter == nullptr) {
     return Error{ErrorCode::kInvalid,

@@ -3,7 +3,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -38,6 +41,14 @@ constexpr Duration kNamedPatience = Duration::seconds(2);
 int refuse(int code, const std::string& message) {
   say(message);
   return code;
+}
+
+// Empty: this process cannot tell where it was executed from.
+std::string beside_this_program(std::string_view name) {
+  std::array<char, PATH_MAX> path{};
+  const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());
+  const std::string_view own(path.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  return own.starts_with('/') ? text(own.substr(0, own.rfind('/')), '/', name) : std::string();
 }
 
 using Actors = std::map<std::string, std::unique_ptr<ActorThread>>;
@@ -169,6 +180,7 @@ int rank_main(const std::vector<std::string>& arguments) {
   auto manifest = parse_rank_manifest(words == nullptr ? "" : words);
   if (!manifest) return refuse(kExitUsage, manifest.error().message);
   process.manifest = std::move(*manifest);
+  process.copies = beside_this_program("plugins");
   return process.manifest.controller ? drive(process) : serve(process);
 }
 

@@ -24,7 +24,8 @@ namespace monarch {
 struct RankProcess {
   RankPlace place;
   RankManifest manifest;
-  std::string tree;  // where a relative plugin lies; empty: in the working directory
+  std::string tree;    // where a relative plugin lies; empty: in the working directory
+  std::string copies;  // where copies of plugins lie, for all ranks of this host
   std::map<std::string, std::unique_ptr<Plugin>> plugins;
 
   Result<const Plugin*> plugin_of(const RankManifest::Part& part) {
@@ -32,7 +33,7 @@ struct RankProcess {
     const std::string path = below ? text(tree, '/', part.plugin) : part.plugin;
     auto& plugin = plugins[path];
     if (plugin == nullptr) {
-      MONARCH_ASSIGN(plugin, Plugin::open(path, part.sha256));
+      MONARCH_ASSIGN(plugin, Plugin::open(path, part.sha256, copies));
     }
     return static_cast<const Plugin*>(plugin.get());
   }

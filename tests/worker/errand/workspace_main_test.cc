@@ -253,6 +253,8 @@ TEST_F(WorkspaceMain, TheTreeGoesWhateverItsRanksMadeOfIt) {
   fs::create_symlink(root_ + "/outside", tree() + "/closed/out");
   std::ofstream(root_ + "/outside/canary") << "alive";
   ASSERT_EQ(::chmod((tree() + "/closed").c_str(), 0), 0);
+  fs::create_directories(state() + "/ranks/plugins");
+  std::ofstream(state() + "/ranks/monarch-rank") << "x";
   const Status removed = remove_trees(state());
   EXPECT_TRUE(removed.ok()) << removed.error().message;
   EXPECT_TRUE(fs::is_empty(state()));

@@ -44,9 +44,10 @@ class PluginTest : public ::testing::Test {
     std::ofstream(path, std::ios::binary) << bytes;
     return path;
   }
+  std::string copies() const { return folder_ + "/copies"; }
   // Without the path.
-  static std::string refusal(const std::string& path, const std::string& sha256 = {}) {
-    const auto plugin = Plugin::open(path, sha256);
+  std::string refusal(const std::string& path, const std::string& sha256 = {}) const {
+    const auto plugin = Plugin::open(path, sha256, copies());
     if (plugin.ok()) return "none";
     std::string words = plugin.error().message;
     for (std::size_t at = words.find(path); at != std::string::npos; at = words.find(path)) {
@@ -60,7 +61,7 @@ class PluginTest : public ::testing::Test {
 
 TEST_F(PluginTest, IsLoadedWithItsClassesAndControllers) {
   const std::string path = built("libgreeter.so");
-  const auto plugin = Plugin::open(path, sha256(read(path)));
+  const auto plugin = Plugin::open(path, sha256(read(path)), copies());
   ASSERT_TRUE(plugin.ok()) << plugin.error().message;
   const auto found = (*plugin)->find_class("Greeter");
   ASSERT_TRUE(found.ok()) << found.error().message;
@@ -77,6 +78,48 @@ TEST_F(PluginTest, IsTheOneThatTheJobBeganWith) {
   const std::string path = built("libgreeter.so");
   EXPECT_EQ(refusal(path, std::string(64, '0')), text("plugin X was changed since the job began: its sha256 is ",
                                                       sha256(read(path)), ", and was ", std::string(64, '0')));
+}
+
+// As `cp` does it, which writes into the very file.
+TEST_F(PluginTest, GoesOnWhateverIsWrittenIntoItsFile) {
+  const std::string path = write(read(built("libgreeter.so")));
+  const auto plugin = Plugin::open(path, "", copies());
+  ASSERT_TRUE(plugin.ok()) << plugin.error().message;
+  std::filesystem::resize_file(path, 0);
+  const auto found = (*plugin)->find_class("Greeter");
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  EXPECT_STREQ((*found)->endpoints[0].signature, "s->s");
+  write(read(built("liblater_abi.so")));
+  EXPECT_EQ(refusal(path).substr(0, 24), "plugin X speaks version ") << "whoever loads it now gets what is there now";
+}
+
+TEST_F(PluginTest, IsOneFileForAllRanksOfAHostThatADebuggerCanOpen) {
+  const std::string path = built("libgreeter.so");
+  const auto first = copy_plugin(path, "", copies());
+  const auto second = copy_plugin(path, "", copies());
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(first->name, second->name);
+  EXPECT_EQ(first->name, text(copies(), '/', sha256(read(path)).substr(0, 16), "-libgreeter.so"));
+  EXPECT_EQ(read(first->name), read(path));
+  EXPECT_EQ(std::filesystem::status(first->name).permissions(), std::filesystem::perms::owner_read);
+  const std::filesystem::directory_iterator files(copies());
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
+  // A host that went down in the middle of a copy leaves a shorter one.
+  std::filesystem::permissions(first->name, std::filesystem::perms::owner_all);
+  std::filesystem::resize_file(first->name, 100);
+  EXPECT_TRUE(copy_plugin(path, "", copies()).ok());
+  EXPECT_EQ(read(first->name), read(path));
+}
+
+TEST_F(PluginTest, IsSealedMemoryWhereNoFileCanBeMade) {
+  const std::string path = write(read(built("libgreeter.so")));
+  const auto copy = copy_plugin(path, "", "/proc/nonexistent");
+  ASSERT_TRUE(copy.ok()) << copy.error().message;
+  EXPECT_EQ(copy->name, text("/proc/", ::getpid(), "/fd/", copy->file.get()));
+  const auto plugin = Plugin::open(path, "", "/proc/nonexistent");
+  ASSERT_TRUE(plugin.ok()) << plugin.error().message;
+  std::filesystem::resize_file(path, 0);
+  EXPECT_TRUE((*plugin)->find_class("Greeter").ok());
 }
 
 TEST_F(PluginTest, SaysWhatIsWrongWithAFileThatIsNone) {
