@@ -143,6 +143,7 @@ ServerOptions Workers::port_options(std::uint16_t known) const {
   ServerOptions options;
   const bool tunnelled = shared_.spec().launch.facts().tunnels && shared_.spec().control.via == ControlVia::kSsh;
   const bool dialled = shared_.on_machines() && !tunnelled;
+  options.link.beat_interval = Duration::zero();  // workers say more by their beats, and the kernel finds dead machines
   options.address = dialled ? every_address() : kLoopbackAddress;
   options.ports = {known, known};  // a supervisor that comes back has those that its workers know
   const auto& wanted = shared_.spec().control.ports;
@@ -236,10 +237,18 @@ std::function<void(HostId, const PostReport&)> Workers::post_handler() {
             shared_.announce(waits ? EventKind::kCallWaiting : EventKind::kPostUnreached,
                              waits ? Severity::kInfo : Severity::kWarning, printable(words));
           },
+      .post_ended = [this](HostId host, const std::string& how) { on_post_ended(host, how); },
       .returned = {}};
   if (shared_.returned) options.returned = shared_.loop->now();
   roster_ = std::make_unique<RosterDesk>(shared_.core, std::move(options));
   return [this](HostId host, const PostReport& report) { roster_->hear(host, report); };
+}
+
+void Workers::on_post_ended(HostId host, const std::string& how) {
+  ++posts_ended_;
+  const std::string& name = shared_.core.state().hosts[host.value()].name;
+  shared_.announce(EventKind::kPostEnded, Severity::kWarning,
+                   text("the post of ", name, " has ended (", printable(how), "), and another one was started"));
 }
 
 void Workers::publish_keys() {
@@ -341,6 +350,7 @@ void Workers::add_to(JobStatus& status) const {
   add("control.later_term", drops.later_term);
   const auto bulk = relay_->link_counters().named("bulk");
   status.counters.insert(status.counters.end(), bulk.begin(), bulk.end());
+  add("posts.ended", posts_ended_);
   add("supervisor.local_health", links_->liveness().local_health());
   add("bulk.foreign_job", relay_->foreign_job());
   add("commits.refused", commits_->refused());

@@ -12,6 +12,9 @@ namespace {
 
 constexpr int kMaxRetransmitMilliseconds = 4'000;  // TCP_USER_TIMEOUT: a cable that was pulled ends the connection
 
+// Of a peer that was silent so long the kernel asks whether it is there; the time above is its patience.
+constexpr int kKeepaliveSeconds = 2;
+
 int milliseconds(Duration duration) { return static_cast<int>(duration.count_milliseconds()); }
 
 bool parses(int family, const std::string& address) {
@@ -31,7 +34,10 @@ Status apply_link_options(ZmqSocket& socket, const LinkOptions& options, const C
   MONARCH_TRY(socket.set(ZMQ_HANDSHAKE_IVL, milliseconds(options.handshake_interval)));
   MONARCH_TRY(socket.set(ZMQ_HEARTBEAT_IVL, milliseconds(options.beat_interval)));
   MONARCH_TRY(socket.set(ZMQ_HEARTBEAT_TIMEOUT, milliseconds(options.beat_timeout)));
-  MONARCH_TRY(socket.set(ZMQ_HEARTBEAT_TTL, milliseconds(options.beat_timeout)));
+  MONARCH_TRY(socket.set(ZMQ_HEARTBEAT_TTL, options.others_wait_for_beats ? milliseconds(options.beat_timeout) : 0));
+  MONARCH_TRY(socket.set(ZMQ_TCP_KEEPALIVE, 1));
+  MONARCH_TRY(socket.set(ZMQ_TCP_KEEPALIVE_IDLE, kKeepaliveSeconds));
+  MONARCH_TRY(socket.set(ZMQ_TCP_KEEPALIVE_INTVL, kKeepaliveSeconds));
   MONARCH_TRY(socket.set(ZMQ_TCP_MAXRT, kMaxRetransmitMilliseconds));
   MONARCH_TRY(socket.set_bytes(ZMQ_CURVE_PUBLICKEY, keys.public_key.bytes()));
   return socket.set_bytes(ZMQ_CURVE_SECRETKEY, keys.secret_key.bytes());

@@ -36,6 +36,7 @@ Result<DaemonStash> read_stash(const UniqueFd& memory) {
 Result<ClientOptions> link_to(const std::string& endpoint, const CurvePublicKey& server_key) {
   MONARCH_ASSIGN(ClientOptions options, parse_endpoint(endpoint));
   options.server_key = server_key;
+  options.link.others_wait_for_beats = false;  // the supervisor has its own
   return options;
 }
 
