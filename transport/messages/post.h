@@ -82,9 +82,10 @@ struct PostReport {
   std::uint64_t called = 0;  // since it started
   std::uint64_t start = 0;   // which of its host's posts this is; 0: none
   std::vector<PostWord> words;
+  std::string before = {};  // how the one before it has ended, as its daemon saw it; empty: there was none
   bool operator==(const PostReport&) const = default;
 };
-MONARCH_MESSAGE(PostReport, 177, port, roster_term, roster_number, calls, doors, bytes, called, start, words)
+MONARCH_MESSAGE(PostReport, 177, port, roster_term, roster_number, calls, doors, bytes, called, start, words, before)
 
 // daemon → post: a process of a rank of this host has ended.
 struct PostRankEnded {
@@ -260,7 +261,8 @@ struct PostTakeBack {
 };
 MONARCH_MESSAGE(PostTakeBack, 151, delivery)
 
-// rank → post: kValue, kRemoteError or kCancelled.
+// rank → post: kValue or kRemoteError; kCancelled of what was taken back; of what the rank has not run kRankLost, since
+// it is about to end, or kRefused; kRefused of a result that is too large, too.
 struct PostReply {
   std::uint64_t delivery = 0;
   CallOutcome outcome;
@@ -310,6 +312,7 @@ MONARCH_MESSAGE(PostCard, 157, name, text)
 inline constexpr const char* kCardsActor = "@cards";
 inline constexpr std::size_t kCardNameBytes = 64;
 inline constexpr std::size_t kActorNameBytes = 256;
+inline constexpr std::size_t kOutcomeTextBytes = 64U << 10U;  // of each text of an outcome that a rank says
 
 // ---- post ↔ post ----
 

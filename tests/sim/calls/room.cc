@@ -55,10 +55,11 @@ void Room::build() {
     faults_.answers_evicted = true;
   }
   if (random_.one_in(4)) {
-    limits_.of_a_rank = 2 + random_.below(4);
+    limits_.of_a_rank = limits_.of_an_actor = 2 + random_.below(4);
     limits_.calls = 2 + random_.below(4);
     faults_.queues_are_short = true;
   }
+  if (mesh_sizes_[0] == 6) limits_.window_calls = 2;
   lossy_ = !random_.one_in(4);
   if (hosts_.size() > 2 && random_.one_in(5)) hosts_.back().rogue = true;
   const std::size_t honest = hosts_.back().rogue ? hosts_.size() - 1 : hosts_.size();

@@ -51,7 +51,8 @@ Result<CallTable::Entered> entered_of(const PostCall& call, const CallerName& ca
                             .ranks = std::move(ranks),
                             .quiet = call.quiet,
                             .deadline = call.deadline,
-                            .bytes = call.body.bytes};
+                            .bytes = call.body.bytes,
+                            .what = text(call.target.actor, '.', call.target.endpoint)};
 }
 
 std::optional<std::uint64_t> known_generation(const CallTarget& target) {

@@ -10,9 +10,10 @@ void CallTable::enter(const CallKey& key, const Entered& entered, Instant now) {
             .waiting = {},
             .quiet = entered.quiet,
             .has_deadline = entered.deadline.has_value(),
-            .due = entered.deadline.value_or(now + kNamedEvery),
+            .due = entered.deadline.value_or(now + kNamedAfter),
             .since = now,
-            .bytes = entered.bytes};
+            .bytes = entered.bytes,
+            .what = entered.what};
   for (const Rank rank : entered.ranks) call.waiting.emplace(rank, CallPlace{});
   dues_.emplace(call.due, key);
   const auto [at, fresh] = calls_.emplace(key, std::move(call));
@@ -50,6 +51,7 @@ void CallTable::end(const CallKey& key, Rank rank, const CallOutcome& outcome) {
   const auto call = calls_.find(key);
   if (call == calls_.end() || call->second.waiting.erase(rank) == 0) return;
   say(key, call->second, rank, outcome);
+  ended_.emplace_back(key, rank);
   if (call->second.waiting.empty()) over(call);
 }
 
@@ -90,6 +92,7 @@ std::vector<CallPlace> CallTable::end_all(Calls::iterator call, OutcomeKind kind
   for (const auto& [rank, place] : call->second.waiting) {
     if (place.number != 0) places.push_back(place);
     say(call->first, call->second, rank, outcome);
+    ended_.emplace_back(call->first, rank);
   }
   over(call);
   return places;
@@ -135,11 +138,11 @@ std::vector<CallTable::Waiting> CallTable::take_long_waits(Instant now) {
     const CallKey key = dues_.begin()->second;
     Call& call = calls_.find(key)->second;
     MONARCH_ASSERT(!call.has_deadline);  // those have expired
-    Waiting wait{.call = key, .mesh = call.mesh, .ranks = {}, .since = now - call.since};
+    Waiting wait{.call = key, .what = call.what, .mesh = call.mesh, .ranks = {}, .since = now - call.since};
     for (const auto& [rank, place] : call.waiting) wait.ranks.push_back(rank);
     waits.push_back(std::move(wait));
     dues_.erase(dues_.begin());
-    call.due = now + kNamedEvery;
+    call.due = Instant::never();
     dues_.emplace(call.due, key);
   }
   return waits;

@@ -40,7 +40,7 @@ struct CallPlace {
 
 class CallTable {
  public:
-  static constexpr Duration kNamedEvery = limits::kNamesMissingEvery;
+  static constexpr Duration kNamedAfter = limits::kNamesMissingEvery;
 
   struct Entered {
     MeshId mesh;
@@ -48,10 +48,12 @@ class CallTable {
     bool quiet = false;
     std::optional<Instant> deadline;
     std::uint64_t bytes = 0;
+    std::string what;  // "actor.endpoint"
   };
   // A call without a deadline that waits for long.
   struct Waiting {
     CallKey call;
+    std::string what;
     MeshId mesh;
     std::vector<Rank> ranks;
     Duration since;
@@ -75,8 +77,11 @@ class CallTable {
   std::vector<CallPlace> expire(Instant now);
   // The same of all that a caller has called, which has left.
   std::vector<CallPlace> left(DoorId door);
+  // Each once.
   std::vector<Waiting> take_long_waits(Instant now);
   std::vector<CallKey> take_over() { return std::exchange(over_, {}); }
+  // Ranks of calls that have ended, but for those of a caller that has left.
+  std::vector<std::pair<CallKey, Rank>> take_ended() { return std::exchange(ended_, {}); }
   Instant next_due() const { return dues_.empty() ? Instant::never() : dues_.begin()->first; }
 
   std::size_t size() const { return calls_.size(); }
@@ -87,9 +92,10 @@ class CallTable {
     std::map<Rank, CallPlace> waiting;
     bool quiet = false;
     bool has_deadline = false;
-    Instant due;  // its deadline, or when it is named next
+    Instant due;  // its deadline, or when it is named
     Instant since;
     std::uint64_t bytes = 0;
+    std::string what;
   };
   struct Caller {
     std::size_t calls = 0;
@@ -108,6 +114,7 @@ class CallTable {
   std::map<DoorId, Caller> callers_;
   std::set<std::pair<Instant, CallKey>> dues_;
   std::vector<CallKey> over_;
+  std::vector<std::pair<CallKey, Rank>> ended_;
 };
 
 }  // namespace monarch

@@ -17,6 +17,20 @@ CallOutcome outcome_of(OutcomeKind kind, std::string text) {
   return outcome;
 }
 
+bool may_say(OutcomeKind kind, bool taken_back) {
+  switch (kind) {
+    case OutcomeKind::kValue:
+    case OutcomeKind::kRemoteError:
+    case OutcomeKind::kRankLost:
+    case OutcomeKind::kRefused: return true;
+    case OutcomeKind::kCancelled: return taken_back;
+    case OutcomeKind::kDeadline:
+    case OutcomeKind::kBusy:
+    case OutcomeKind::kGone: return false;  // these are a post's to say
+  }
+  return false;
+}
+
 bool fits(const std::string& asked, const std::string& has) { return asked == has || asked == "*" || has == "*"; }
 
 }  // namespace
@@ -105,10 +119,16 @@ std::string DeliveryTable::why_busy(const Served& served, const CallContent& con
   if (bodies_.bytes() > limits_.held_bytes) {
     return text("the post of its host has no room: it has ", amount_text(bodies_.bytes()), " of calls and answers");
   }
-  const bool fits = served.deliveries.empty() || (served.deliveries.size() < limits_.of_a_rank &&
-                                                  served.bytes + content.bytes() <= limits_.rank_bytes);
-  if (fits) return "";
-  return text("its queue is full: ", served.deliveries.size(), " calls of ", amount_text(served.bytes), " wait there");
+  const auto found = served.actors_had.find(content.target.actor);
+  const Load had = found == served.actors_had.end() ? Load{} : found->second;
+  const bool actor_has_room =
+      had.calls == 0 || (had.calls < limits_.of_an_actor && had.bytes + content.bytes() <= limits_.actor_bytes);
+  if (!actor_has_room) {
+    return text("its queue is full: ", had.calls, " calls of ", amount_text(had.bytes), " wait there");
+  }
+  const std::size_t calls = served.deliveries.size();
+  if (calls == 0 || (calls < limits_.of_a_rank && served.bytes + content.bytes() <= limits_.rank_bytes)) return "";
+  return text("the queues of its rank are full: ", calls, " calls of ", amount_text(served.bytes), " wait there");
 }
 
 DeliveryTable::Number DeliveryTable::deliver(const DeliveryOrigin& origin, const RankId& to, SharedContent content,
@@ -131,6 +151,9 @@ DeliveryTable::Number DeliveryTable::deliver(const DeliveryOrigin& origin, const
   const Number number = next_++;
   served.deliveries.insert(number);
   served.bytes += content->bytes();
+  Load& load = served.actors_had[content->target.actor];
+  ++load.calls;
+  load.bytes += content->bytes();
   Delivery& delivery =
       deliveries_
           .emplace(
@@ -171,9 +194,7 @@ bool DeliveryTable::reply(DoorId door, PostReply reply) {
   const auto found = deliveries_.find(reply.delivery);
   // It has ended meanwhile, or never was one of this rank's.
   if (found == deliveries_.end() || found->second.rank != rank->second || found->second.given == 0) return true;
-  const bool may_say = reply.outcome.kind == OutcomeKind::kValue || reply.outcome.kind == OutcomeKind::kRemoteError ||
-                       (reply.outcome.kind == OutcomeKind::kCancelled && found->second.taken_back);
-  if (!may_say) return false;
+  if (!may_say(reply.outcome.kind, found->second.taken_back)) return false;
   HeldBody body = bodies_.hold(reply.outcome.body);
   finish(reply.delivery, std::move(reply.outcome), std::move(body));
   return true;
@@ -268,6 +289,9 @@ void DeliveryTable::finish(Number number, CallOutcome outcome, HeldBody body) {
   Served& served = ranks_[delivery.rank];
   served.deliveries.erase(number);
   served.bytes -= delivery.content->bytes();
+  const auto load = served.actors_had.find(delivery.content->target.actor);
+  load->second.bytes -= delivery.content->bytes();
+  if (--load->second.calls == 0) served.actors_had.erase(load);
   if (outcome.generation == 0) outcome.generation = delivery.given;
   done_.push_back({delivery.origin, delivery.rank, std::move(outcome), std::move(body)});
   deliveries_.erase(found);

@@ -116,15 +116,20 @@ class DeliveryTable {
     std::uint64_t generation = 0;
     std::string cause;
   };
+  struct Load {
+    std::size_t calls = 0;
+    std::uint64_t bytes = 0;
+  };
   struct Served {
     std::optional<DoorId> door;
     std::uint64_t generation = 0;  // of the process at the door, or of the last that was
     std::vector<RankActor> actors;
     std::set<Number> deliveries;
     std::uint64_t bytes = 0;
-    std::optional<Ended> ended;            // the newest that the keeper has told of
-    bool starting = false;                 // something waits for its first start
-    Instant hello_due = Instant::never();  // then what waits for the rank's hello ends
+    std::map<std::string, Load> actors_had;  // of what has not ended, by the actor
+    std::optional<Ended> ended;              // the newest that the keeper has told of
+    bool starting = false;                   // something waits for its first start
+    Instant hello_due = Instant::never();    // then what waits for the rank's hello ends
     Instant cause_due =
         Instant::never();               // then what the process had ends without the keeper's word, or its door's end
     Instant listed = Instant::never();  // in dues_

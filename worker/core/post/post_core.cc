@@ -21,6 +21,7 @@ bool may_come(const RosterRun* run) {
 PostCore::PostCore(PostOptions options)
     : options_(std::move(options)),
       calls_(options_.limits, out_),
+      windows_(options_.limits),
       deliveries_(options_.limits, bodies_, out_),
       lines_(options_.host, options_.start, bodies_, out_, options_.limits.line),
       cards_(options_.limits) {}
@@ -54,6 +55,7 @@ void PostCore::on(const post_event::DoorLeft& event) {
     rings_.left(event.door);
     cards_.left(event.door);
     routes_.left(event.door);
+    windows_.left(event.door);
     take_back(calls_.left(event.door));
   }
   if (serving_.erase(event.door) > 0) deliveries_.left(event.door, now_);
@@ -204,6 +206,14 @@ void PostCore::distribute(const CallKey& key, const std::vector<Rank>& ranks, co
     for (const Rank rank : ranks) route({key, rank}, content);
     return;
   }
+  std::vector<Rank> now;
+  for (const Rank rank : ranks) {
+    if (windows_.enter({key, rank, content})) now.push_back(rank);
+  }
+  send(key, now, content);
+}
+
+void PostCore::send(const CallKey& key, const std::vector<Rank>& ranks, const SharedContent& content) {
   std::map<HostId, std::vector<Rank>> others;
   for (const Rank rank : ranks) {
     const RankId id{content->mesh, rank};
@@ -353,6 +363,11 @@ void PostCore::settle() {
       ended.outcome.body = ended.body.body();
       calls_.end(ended.call, ended.rank, ended.outcome);
     }
+    for (const auto& [call, rank] : calls_.take_ended()) windows_.ended(call, rank);
+    for (const CallWindows::Part& part : windows_.take_ready()) {
+      more = true;
+      send(part.call, {part.rank}, part.content);
+    }
   }
   for (const CallKey& call : calls_.take_over()) {
     rings_.end(call);
@@ -425,11 +440,13 @@ void PostCore::tell_waits() {
       names.push_back(roster_.rank_name({wait.mesh, wait.ranks[i]}));
     }
     const CallerName& caller = callers_[wait.call.door];
+    const WaitRings::Waiter* const waiter = rings_.find(wait.call);
     out_.emplace_back(post_action::Tell{
         PostWordKind::kWaiting,
-        text(caller.mesh.empty() ? "a caller" : roster_.rank_name(caller.rank), " waits for ", join(names, ", "),
-             wait.ranks.size() > kNamed ? text(" and ", wait.ranks.size() - kNamed, " others") : "", " for ",
-             to_text(wait.since))});
+        text(waiter == nullptr ? "" : text("actor ", waiter->who.actor, " of "),
+             caller.mesh.empty() ? "a caller" : roster_.rank_name(caller.rank), " waits for ", wait.what, " of ",
+             join(names, ", "), wait.ranks.size() > kNamed ? text(" and ", wait.ranks.size() - kNamed, " others") : "",
+             " for ", to_text(wait.since))});
   }
   for (const HostId host : lines_.take_unreached()) {
     out_.emplace_back(

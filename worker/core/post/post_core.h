@@ -24,6 +24,7 @@
 #include "transport/messages/roster.h"
 #include "worker/core/post/bodies.h"
 #include "worker/core/post/call_table.h"
+#include "worker/core/post/call_windows.h"
 #include "worker/core/post/card_routes.h"
 #include "worker/core/post/card_table.h"
 #include "worker/core/post/delivery_table.h"
@@ -84,6 +85,8 @@ class PostCore {
   void welcome(DoorId door, const PostHello& hello);
 
   void distribute(const CallKey& key, const std::vector<Rank>& ranks, const SharedContent& content);
+  // Those of its ranks that a call may be under way at.
+  void send(const CallKey& key, const std::vector<Rank>& ranks, const SharedContent& content);
   void end(const CallKey& key, Rank rank, OutcomeKind kind, std::string text);
   RankStanding standing_of(const RankId& rank) const;
   void take_back(const std::vector<CallPlace>& places);
@@ -108,6 +111,7 @@ class PostCore {
   Bodies bodies_;
   RosterView roster_;
   CallTable calls_;
+  CallWindows windows_;
   DeliveryTable deliveries_;
   PeerLines lines_;
   WaitRings rings_;

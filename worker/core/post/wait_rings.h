@@ -46,6 +46,11 @@ class WaitRings {
   void left(DoorId door);
   // The same of all that waited in that process of the rank, and in earlier ones.
   void ended(const RankId& rank, std::uint64_t generation);
+  // Who waits for that call; nullptr: no actor is known to.
+  const Waiter* find(const CallKey& call) const {
+    const auto wait = waits_.find(call);
+    return wait == waits_.end() ? nullptr : &wait->second;
+  }
   std::size_t size() const { return waits_.size(); }
 
  private:

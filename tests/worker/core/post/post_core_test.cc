@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +17,7 @@ class SmallPost : public PostCoreTest {
   static PostLimits small() {
     PostLimits limits;
     limits.calls = 2;
-    limits.of_a_rank = 1;
+    limits.of_an_actor = 1;
     return limits;
   }
   SmallPost() : PostCoreTest(small()) {}
@@ -30,7 +31,7 @@ TEST_F(PostCoreTest, WelcomesNobodyBeforeItKnowsTheJob) {
   ASSERT_EQ(welcome.size(), 1U);
   EXPECT_EQ(welcome[0].host, "h0");
   EXPECT_EQ(welcome[0].meshes, some_roster().meshes);
-  EXPECT_EQ(welcome[0].calls, 1'024U);
+  EXPECT_EQ(welcome[0].calls, 16'384U);
 }
 
 TEST_F(PostCoreTest, TurnsAwayWhoCannotBeMeant) {
@@ -357,11 +358,39 @@ TEST_F(PostCoreTest, NamesACallThatWaitsForLong) {
     now_ = now_ + Duration::seconds(30);
     feed(0, post_event::Tick{});
     const auto tells = acts<post_action::Tell>(0);
-    ASSERT_EQ(tells.size(), static_cast<std::size_t>(times));
-    EXPECT_EQ(tells.back().kind, PostWordKind::kWaiting);
-    EXPECT_EQ(tells.back().text,
-              times == 1 ? "control/0 waits for work/0, work/1 for 30s" : "control/0 waits for work/0, work/1 for 1m");
+    ASSERT_EQ(tells.size(), 1U) << "once";
+    EXPECT_EQ(tells[0].kind, PostWordKind::kWaiting);
+    EXPECT_EQ(tells[0].text, "control/0 waits for greeter.say_hello of work/0, work/1 for 30s");
   }
+}
+
+// Across hosts nobody knows a ring, and its ends are named.
+TEST_F(PostCoreTest, NamesTheActorsThatWaitForEachOther) {
+  begin();
+  connect();
+  say(0, DoorId(4), hello_of("work", 0, false));
+  say(0, DoorId(4), call_of(1, {2}));
+  say(0, DoorId(4), PostWait{.id = 1, .actor = "trainer", .delivery = 7});
+  now_ = now_ + Duration::seconds(30);
+  feed(0, post_event::Tick{});
+  std::vector<std::string> waits;
+  for (const auto& tell : acts<post_action::Tell>(0)) {
+    if (tell.kind == PostWordKind::kWaiting) waits.push_back(tell.text);
+  }
+  EXPECT_EQ(waits, std::vector<std::string>{"actor trainer of work/0 waits for greeter.say_hello of work/2 for 30s"});
+}
+
+// What it has not run, or cannot carry, it says itself.
+TEST_F(PostCoreTest, TakesARanksWordThatItHasNotRunACall) {
+  begin();
+  for (const OutcomeKind kind : {OutcomeKind::kRankLost, OutcomeKind::kRefused}) {
+    hosts_[0].done.clear();
+    say(0, kCaller, call_of(static_cast<std::uint64_t>(kind), {0}));
+    answer(0, told<PostDeliver>(0, kServer)[0].delivery, kind);
+    ASSERT_EQ(told<PostAnswer>(0, kCaller).size(), 1U);
+    EXPECT_EQ(told<PostAnswer>(0, kCaller)[0].outcome.kind, kind);
+  }
+  EXPECT_TRUE(closed(0).empty());
 }
 
 // Two ranks of a host, each of which calls the other's actor and waits for it.
@@ -473,6 +502,53 @@ TEST_F(SmallPost, AnswersThatARanksQueueIsFull) {
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_EQ(end_of(answers[0]), (End{OutcomeKind::kBusy, "its queue is full: 1 calls of 30B wait there"}));
   EXPECT_EQ(told<PostDeliver>(0, kServer).size(), 1U);
+}
+
+// What waits for one actor holds up no other, of that rank or of another, and comes in its order.
+TEST_F(PostCoreTest, LetsASlowActorHoldUpNobodyElse) {
+  begin();
+  PostHello two = hello_of("work", 1, true);
+  two.actors.push_back({"other", "Other", {{"any", "*"}}});
+  say(0, DoorId(3), two);
+  constexpr std::uint64_t kMany = 1'500;
+  for (std::uint64_t id = 1; id <= kMany; ++id) say(0, kCaller, call_of(id, {1}));
+  EXPECT_EQ(told<PostDeliver>(0, DoorId(3)).size(), 1'024U);
+  EXPECT_TRUE(acts<post_action::HoldDoor>(0).empty());
+  say(0, kCaller, call_of(2'000, {0}));
+  EXPECT_EQ(told<PostDeliver>(0, kServer).size(), 1U) << "another rank";
+  PostCall other = call_of(2'001, {1});
+  other.target.actor = "other";
+  other.target.endpoint = "any";
+  say(0, kCaller, other);
+  EXPECT_EQ(told<PostDeliver>(0, DoorId(3)).back().target.actor, "other");
+  // What is taken back of those that wait ends at once.
+  say(0, kCaller, PostCancel{1'030});
+  ASSERT_EQ(told<PostAnswer>(0, kCaller).size(), 1U);
+  EXPECT_EQ(told<PostAnswer>(0, kCaller)[0].outcome.kind, OutcomeKind::kCancelled);
+  std::vector<std::uint64_t> bodies;
+  std::size_t answers = 0;
+  for (auto given = told<PostDeliver>(0, DoorId(3)); !given.empty(); given = told<PostDeliver>(0, DoorId(3))) {
+    hosts_[0].done.clear();
+    for (const PostDeliver& one : given) {
+      if (one.target.actor == "greeter") bodies.push_back(one.body.at.value() - 100);
+      PostReply reply;
+      reply.delivery = one.delivery;
+      say(0, DoorId(3), reply);
+    }
+    answers += told<PostAnswer>(0, kCaller).size();
+  }
+  ASSERT_EQ(bodies.size(), kMany - 1);
+  EXPECT_TRUE(std::is_sorted(bodies.begin(), bodies.end()));
+  EXPECT_EQ(answers, kMany) << "values of all but the one to the other rank and the one that was taken back";
+}
+
+TEST_F(PostCoreTest, KeepsNothingOfACallerThatHasLeft) {
+  begin();
+  for (std::uint64_t id = 1; id <= 1'100; ++id) say(0, kCaller, call_of(id, {0}));
+  feed(0, post_event::DoorLeft{kCaller});
+  EXPECT_EQ(told<PostTakeBack>(0, kServer).size(), 1'024U);
+  EXPECT_EQ(hosts_[0].core.calls(), 0U);
+  EXPECT_EQ(hosts_[0].core.bodies(), 1'024U) << "what waited is let go";
 }
 
 class FullPost : public PostCoreTest {
