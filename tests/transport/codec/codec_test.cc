@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <variant>
@@ -309,6 +310,49 @@ TEST(Codec, DepthIsBounded) {
   // In what is skipped as well.
   const std::string deep = raw({0x93, 1, 2}) + std::string(100'000, '\x91') + raw({0});
   EXPECT_EQ(decoding_error<user::Point>(deep), "nested too deeply");
+}
+
+user::Tree chain_of(int levels) {
+  user::Tree chain;
+  for (int i = 1; i < levels; ++i) {
+    user::Tree parent;
+    parent.children.push_back(std::move(chain));
+    chain = std::move(parent);
+  }
+  return chain;
+}
+
+TEST(Codec, PackingCountsDepthAsReadingDoes) {
+  for (const int levels : {1, 16, 256, 512}) {
+    EXPECT_EQ(decoding_error<user::Tree>(encode(chain_of(levels)), kValueLimits), "") << levels;
+  }
+  for (const int levels : {513, 5'000}) {
+    try {
+      (void)encode(chain_of(levels));
+      ADD_FAILURE() << levels;
+    } catch (const std::length_error& error) {
+      EXPECT_STREQ(error.what(), "nested too deeply: a value has at most 1024 containers within each other");
+    }
+  }
+  // Depth is left with each container, also of maps, variants and tuples.
+  EXPECT_EQ(decoding_error<std::vector<user::Everything>>(encode(std::vector<user::Everything>(5'000))), "");
+}
+
+TEST(Codec, ListsOfNumbersAreBoundedByTheirBytesAlone) {
+  const auto takes = [](const auto& numbers) {
+    auto back = numbers;
+    DecodeError error;
+    ASSERT_TRUE(decode(encode(numbers), back, error, kValueLimits)) << error.what;
+    EXPECT_TRUE(back == numbers);
+  };
+  constexpr std::size_t kMany = 3'000'000;
+  takes(std::vector<float>(kMany, 0.25F));
+  takes(std::vector<double>(kMany, -1e300));
+  takes(std::vector<int>(kMany, 70'000));
+  takes(std::vector<std::vector<std::int8_t>>(3, std::vector<std::int8_t>(kMany, -5)));
+  EXPECT_EQ(decoding_error<std::vector<int>>(encode(std::vector<int>(kMany)), {}), "too many numbers");
+  EXPECT_EQ(decoding_error<std::vector<float>>(raw({0xdd, 0xff, 0xff, 0xff, 0xff, 1}), kValueLimits),
+            "a container reaches beyond the input");
 }
 
 TEST(Codec, ItemsAreBounded) {

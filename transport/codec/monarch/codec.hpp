@@ -43,6 +43,7 @@ struct MONARCH_SEEN Bytes {
   auto operator<=>(const Bytes&) const = default;
 };
 
+// Throws std::length_error for what nobody would read: nested too deeply, a text beyond 4 GiB.
 template <class T>
 std::string encode(const T& value);
 
@@ -73,6 +74,9 @@ template <class T>
 concept FieldsInside = requires(const T& value, AnyFields use) {
   value.monarch_codec_fields(use);
 };
+// What a list has so many of that it is bounded by its bytes.
+template <class T>
+concept Number = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
 template <class T>
 concept BoundedEnum = requires(T value) {
   monarch_enum_max(value);
@@ -154,7 +158,7 @@ inline bool has_exactly(Reader& reader, const Reader::Inside& array, std::size_t
 
 template <class... Each>
 bool write_each(Writer& writer, const Each&... values) {
-  writer.array(sizeof...(values));
+  const auto array = writer.array(sizeof...(values));
   (codec::write(writer, values), ...);
   return true;
 }
@@ -186,13 +190,15 @@ struct Standard {
 template <class T>
 struct Standard<std::vector<T>> {
   static void write(Writer& writer, const std::vector<T>& values) {
-    writer.array(values.size());
+    const auto array = writer.array(values.size());
+    if constexpr (Number<T>) writer.reserve(values.size() * (std::is_floating_point_v<T> ? 1 + sizeof(T) : 1));
     for (const T& value : values) codec::write(writer, value);
   }
   static bool read(Reader& reader, std::vector<T>& values) {
-    values.clear();  // and no reserve(): it grows with the items that are really there
-    const auto array = reader.array();
+    values.clear();
+    const auto array = Number<T> ? reader.array_of_numbers() : reader.array();
     if (!array) return false;
+    if constexpr (Number<T>) values.reserve(array.count());  // others grow with the items that are really there
     for (std::size_t i = 0; i < array.count(); ++i) {
       T value{};
       if (!codec::read(reader, value)) return false;
@@ -218,11 +224,11 @@ struct Standard<std::vector<std::uint8_t>> {
 template <class T, std::size_t N>
 struct Standard<std::array<T, N>> {
   static void write(Writer& writer, const std::array<T, N>& values) {
-    writer.array(N);
+    const auto array = writer.array(N);
     for (const T& value : values) codec::write(writer, value);
   }
   static bool read(Reader& reader, std::array<T, N>& values) {
-    const auto array = reader.array();
+    const auto array = Number<T> ? reader.array_of_numbers() : reader.array();
     if (!has_exactly(reader, array, N)) return false;
     for (T& value : values) {
       if (!codec::read(reader, value)) return false;
@@ -250,7 +256,7 @@ struct Standard<std::pair<A, B>> {
 template <class K, class T>
 struct Standard<std::map<K, T>> {
   static void write(Writer& writer, const std::map<K, T>& values) {
-    writer.map(values.size());
+    const auto map = writer.map(values.size());
     for (const auto& [key, value] : values) {
       codec::write(writer, key);
       codec::write(writer, value);
@@ -299,7 +305,7 @@ struct Standard<std::variant<T...>> {
   using Variant = std::variant<T...>;
 
   static void write(Writer& writer, const Variant& value) {
-    writer.array(2);
+    const auto array = writer.array(2);
     writer.unsigned_integer(value.index());
     std::visit([&writer](const auto& held) { codec::write(writer, held); }, value);
   }

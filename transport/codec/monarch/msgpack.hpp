@@ -2,7 +2,7 @@
 
 // Writer and Reader: MessagePack, one item at a time. The Reader is total: it answers false on anything that is not
 // what was asked for, reads nothing beyond its input, and bounds depth and number of items; it never allocates for a
-// length that the input does not hold. Types are codec.hpp's business.
+// length that the input does not hold. The Writer counts depth as the Reader does. Types are codec.hpp's business.
 //
 // Thread: values, used by one thread at a time. Lifetime: a Reader and the views it hands out live in its input.
 
@@ -26,9 +26,15 @@ struct DecodeError {
 };
 
 struct DecodeLimits {
-  unsigned depth = 32;            // containers within containers
-  std::size_t items = 1U << 20U;  // elements of all containers together
+  unsigned depth = 32;              // containers within containers
+  std::size_t items = 1U << 20U;    // elements of all containers together, but for those of lists of numbers
+  std::size_t numbers = 1U << 20U;  // the same, of lists of numbers
 };
+
+// Values of users: what calls carry. A struct that holds another by a list, a map or a variant is two or three
+// containers, so that 256 levels of such structs pass. Numbers are bounded by the bytes of the body alone.
+inline constexpr DecodeLimits kValueLimits{
+    .depth = 1'024, .items = 1U << 24U, .numbers = std::numeric_limits<std::size_t>::max()};
 
 // An integer as MessagePack knows it: any of int64 and uint64.
 struct Integer {
@@ -38,6 +44,26 @@ struct Integer {
 
 class Writer {
  public:
+  explicit Writer(unsigned depth = kValueLimits.depth) : most_(depth) {}
+
+  // A container whose items are written next. The writer leaves it where the scope of this value ends.
+  class Inside {
+   public:
+    explicit Inside(Writer& writer) : writer_(writer) {
+      if (writer_.depth_ >= writer_.most_) {
+        throw std::length_error("nested too deeply: a value has at most " + std::to_string(writer_.most_) +
+                                " containers within each other");
+      }
+      ++writer_.depth_;
+    }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+    ~Inside() { --writer_.depth_; }
+
+   private:
+    Writer& writer_;
+  };
+
   void nil() { byte(0xc0); }
   void boolean(bool value) { byte(value ? 0xc3 : 0xc2); }
 
@@ -85,17 +111,20 @@ class Writer {
     out_.append(value);
   }
 
-  // Followed by `count` items.
-  void array(std::size_t count) {
-    if (checked(count) < 16) return byte(0x90U | static_cast<unsigned>(count));
-    long_header(0xdc, count);
+  // Followed by `count` items. Throws std::length_error where it is nested too deeply.
+  Inside array(std::size_t count) {
+    header(0x90, 0xdc, count);
+    return Inside(*this);
   }
 
   // Followed by `count` pairs of key and value.
-  void map(std::size_t count) {
-    if (checked(count) < 16) return byte(0x80U | static_cast<unsigned>(count));
-    long_header(0xde, count);
+  Inside map(std::size_t count) {
+    header(0x80, 0xde, count);
+    return Inside(*this);
   }
+
+  // For what is written next.
+  void reserve(std::size_t bytes) { out_.reserve(out_.size() + bytes); }
 
   std::string take() { return std::exchange(out_, {}); }
 
@@ -107,13 +136,19 @@ class Writer {
 
   void byte(unsigned value) { out_.push_back(static_cast<char>(static_cast<unsigned char>(value))); }
 
+  // At once: lists of numbers are long, and not everybody has his compiler optimise.
   template <class Unsigned>
   void tagged(unsigned tag, std::uint64_t value) {
-    byte(tag);
-    for (unsigned shift = sizeof(Unsigned) * 8; shift != 0;) {
-      shift -= 8;
-      byte(static_cast<unsigned>((value >> shift) & 0xffU));
-    }
+    constexpr unsigned kWidth = sizeof(Unsigned);
+    char bytes[1 + kWidth];
+    bytes[0] = static_cast<char>(static_cast<unsigned char>(tag));
+    for (unsigned i = kWidth; i > 0; --i, value >>= 8U) bytes[i] = static_cast<char>(value & 0xffU);
+    out_.append(bytes, sizeof bytes);
+  }
+
+  void header(unsigned short_tag, unsigned long_tag, std::size_t count) {
+    if (checked(count) < 16) return byte(short_tag | static_cast<unsigned>(count));
+    long_header(long_tag, count);
   }
 
   // The 16-bit form is `tag`, the 32-bit form the next.
@@ -123,6 +158,8 @@ class Writer {
   }
 
   std::string out_;
+  unsigned depth_ = 0;
+  const unsigned most_;
 };
 
 class Reader {
@@ -246,12 +283,9 @@ class Reader {
     const std::size_t count_;
   };
 
-  Inside array() {
-    const unsigned tag = at_end() ? 0 : peek();
-    if (tag >= 0x90 && tag <= 0x9f) return enter_short(tag & 0xfU, 1);
-    if (tag == 0xdc || tag == 0xdd) return enter_long(2U << (tag - 0xdc), 1);
-    return outside(at_end() ? "the input ends early" : "an array expected");
-  }
+  Inside array() { return array_of(Of::kAnything); }
+  // What is in it is read as numbers, each of which has a byte at least.
+  Inside array_of_numbers() { return array_of(Of::kNumbers); }
 
   Inside map() {
     const unsigned tag = at_end() ? 0 : peek();
@@ -280,8 +314,9 @@ class Reader {
 
   bool big_endian(unsigned width, std::uint64_t& value) {
     if (remaining() < width) return fail("the input ends early");
+    const char* const bytes = input_.data() + offset_;
     value = 0;
-    for (unsigned i = 0; i < width; ++i) value = (value << 8U) | static_cast<unsigned char>(input_[offset_ + i]);
+    for (unsigned i = 0; i < width; ++i) value = (value << 8U) | static_cast<unsigned char>(bytes[i]);
     offset_ += width;
     return true;
   }
@@ -298,24 +333,35 @@ class Reader {
     return {nullptr, 0};
   }
 
-  Inside enter_short(std::size_t length, unsigned items_each) {
-    ++offset_;
-    return enter(length, items_each);
+  enum class Of : std::uint8_t { kAnything, kNumbers };
+
+  Inside array_of(Of what) {
+    const unsigned tag = at_end() ? 0 : peek();
+    if (tag >= 0x90 && tag <= 0x9f) return enter_short(tag & 0xfU, 1, what);
+    if (tag == 0xdc || tag == 0xdd) return enter_long(2U << (tag - 0xdc), 1, what);
+    return outside(at_end() ? "the input ends early" : "an array expected");
   }
 
-  Inside enter_long(unsigned width, unsigned items_each) {
+  Inside enter_short(std::size_t length, unsigned items_each, Of what = Of::kAnything) {
+    ++offset_;
+    return enter(length, items_each, what);
+  }
+
+  Inside enter_long(unsigned width, unsigned items_each, Of what = Of::kAnything) {
     ++offset_;
     std::uint64_t length = 0;
     if (!big_endian(width, length)) return {nullptr, 0};
-    return enter(length, items_each);
+    return enter(length, items_each, what);
   }
 
-  Inside enter(std::uint64_t length, unsigned items_each) {
+  Inside enter(std::uint64_t length, unsigned items_each, Of what) {
     const std::uint64_t items = length * items_each;                                  // below 2^33
     if (items > remaining()) return outside("a container reaches beyond the input");  // an item has at least one byte
-    if (items > limits_.items - items_) return outside("too many items");
+    std::size_t& before = what == Of::kNumbers ? numbers_ : items_;
+    const std::size_t most = what == Of::kNumbers ? limits_.numbers : limits_.items;
+    if (items > most - before) return outside(what == Of::kNumbers ? "too many numbers" : "too many items");
     if (depth_ >= limits_.depth) return outside("nested too deeply");
-    items_ += static_cast<std::size_t>(items);
+    before += static_cast<std::size_t>(items);
     ++depth_;
     return {this, static_cast<std::size_t>(length)};
   }
@@ -353,6 +399,7 @@ class Reader {
   DecodeLimits limits_;
   std::size_t offset_ = 0;
   std::size_t items_ = 0;
+  std::size_t numbers_ = 0;  // in lists of them
   unsigned depth_ = 0;
   DecodeError error_;
 };
