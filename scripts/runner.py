@@ -8,9 +8,12 @@ One that must be alone among its like is `is_parallel: false`.
 What takes a processor or more computes, and goes on beside what waits, at a lower priority: that keeps the machine busy, and is not felt by
 what must answer in time. Each of the two kinds has all of the processors to share out.
 
-A test, or a case that took its turn, which is not done within the test's limit gets TERM, and half a minute later KILL.
+A test that has used the seconds of processors that are its limit, it and all that it started, gets TERM, and half a minute later KILL; so does
+one, or a case that took its turn, which has gone on for much longer than that by the clock: it hangs. Both are longer on a machine that is
+slower, or has less to give, than the one that the limits are meant for (scripts/machine.py). The tests are told how much, too.
 """
 
+import functools
 import json
 import os
 import selectors
@@ -20,11 +23,16 @@ import subprocess
 import tempfile
 import time
 
+import machine
+
 GRACE_S = 30.0
+LOOK_S = 5.0        # between two looks at what programs have used
+HANGS = 2           # a limit by the clock is so many times that of processors
 PROGRESS_S = 60.0
 # Programs that have started and not yet asked for a turn: Python's start is work, and asking is quick.
 STARTING = 2
 MODEST, MODEST_PATIENCE = 19, 4  # nice(2) of what computes, and how much longer it may take for that
+CROWDED, LESS_MODEST = 1.5, 1    # where others want the machine, too, what is as modest as that would get nothing
 # Debian's programs, not those that a version manager has put before them.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -47,10 +55,11 @@ def _hear_signals():
 def _be_modest():
     """WARNING: where the kernel groups processes by session (sched(7), autogroup), nice(2) counts within the session alone."""
     _hear_signals()
-    os.nice(MODEST)
+    modest = MODEST if machine_factor() < CROWDED else LESS_MODEST
+    os.nice(modest)
     try:
         with open("/proc/self/autogroup", "w", encoding="ascii") as group:
-            group.write(str(MODEST))
+            group.write(str(modest))
     except OSError:
         pass  # a kernel that does not
 
@@ -68,14 +77,17 @@ class Program:
         self.computes = share >= 1
         self._weight = 1 if self.computes else weight
         self.share = min(share * self._weight, processors()) if test["is_parallel"] else processors()
-        limit = (test["timeout"] if limit is None else limit) * (MODEST_PATIENCE if self.computes else 1)
+        limit = (test["timeout"] if limit is None else limit) * machine_factor()
+        self._processor_limit = limit * MODEST_PATIENCE  # several processors' at a time
+        limit *= HANGS * (MODEST_PATIENCE if self.computes else 1)
         self.ended = Ended()
         self.wants = None  # the case that waits for its turn
         self.next_share = self.share  # of a processor, that a case or all of it takes
         self._shares = {}  # of the cases under way
         self.asked = not self.takes_turns  # has shown that it has started
         self._command, self._limit = [*test["cmd"], *arguments], limit
-        self._environment, self._workdir = {**os.environ, "PATH": PATH, **words}, test.get("workdir")
+        told = {"PATH": PATH, "MONARCH_TEST_PATIENCE": f"{machine_factor():.2f}"}
+        self._environment, self._workdir = {**os.environ, **told, **words}, test.get("workdir")
         self._termed = False
 
     def start(self):
@@ -139,6 +151,15 @@ class Program:
         """How many of its cases are; a program that takes no turns is one."""
         return len(self._shares) if self.takes_turns else 1
 
+    @property
+    def pid(self):
+        return self._child.pid
+
+    def has_used(self, seconds):
+        """Of processors, it and what it started: more than its limit is too much."""
+        if seconds >= self._processor_limit and not self._termed and not self.takes_turns:
+            self.press()
+
     def press(self):
         """Its time is up: TERM to all of its session, then KILL."""
         self.ended.late = True
@@ -169,6 +190,7 @@ class Pool:
     def __init__(self, progress):
         self._waiting, self._running, self._progress = [], [], progress
         self._selector, self._told = selectors.DefaultSelector(), time.monotonic()
+        self._looked = self._told
 
     def add(self, program):
         self._waiting.append(program)
@@ -212,7 +234,7 @@ class Pool:
             self._selector.register(program.channel, selectors.EVENT_READ, program)
 
     def _look(self, limit=float("inf")):
-        until = min([limit, self._told + PROGRESS_S, *(program.deadline for program in self._running)])
+        until = min([limit, self._told + PROGRESS_S, self._looked + LOOK_S, *(program.deadline for program in self._running)])
         for key, _ in self._selector.select(max(0.0, until - time.monotonic())):
             program = key.data
             if key.fileobj is program.channel:
@@ -225,6 +247,11 @@ class Pool:
         for program in self._running:
             if now >= program.deadline or now >= limit:
                 program.press()
+        if now >= self._looked + LOOK_S:
+            self._looked = now
+            used = machine.tree_seconds([program.pid for program in self._running])
+            for program in self._running:
+                program.has_used(used[program.pid])
         if now >= self._told + PROGRESS_S:
             self._told = now
             self._progress(self._waiting, self._running)
@@ -241,4 +268,10 @@ class Pool:
 
 
 def processors():
-    return float(len(os.sched_getaffinity(0)))
+    return machine.processors()
+
+
+@functools.cache
+def machine_factor():
+    """Measured once, where the runner is alone."""
+    return machine.factor()

@@ -295,6 +295,7 @@ def main(arguments):
             return refuse(f"there is no suite `{name}`")
     started = time.monotonic()
     tally = results.Tally()
+    say(f"limits are {runner.machine_factor():.1f} times as long on this machine, of {runner.processors():g} processors")
     run_suites(list(dict.fromkeys(names)), tally, second_try=not words)
     if times:
         say_times(tally)

@@ -167,7 +167,7 @@ class Doctor(cluster.ClusterTest):
         w = self.world(3)
         faults.hung_sshd(w["h2"])
         spec = self.ssh_job("true", hosts=3, slots=1, ssh={"connect_timeout": "60s"})
-        done, found = self.doctor(spec, "--timeout", "3s")
+        done, found = self.doctor(spec, "--timeout", f"{harness.patience(4):.0f}s")
         self.assertEqual(found, {"h2": {"reach": ["no answer when the time was up"]}}, done)
         self.assertEqual(done.status, 1, done)
         self.assert_nothing_left()

@@ -8,6 +8,7 @@ import re
 import signal
 import time
 
+import harness
 import jobs
 import recovery
 import slurm
@@ -190,9 +191,10 @@ class Login(slurm.SlurmTest, recovery.RecoveryTest):
         self.assert_nothing_left()
 
     def test_time_in_the_queue_is_none_of_the_jobs(self):
-        s, other, run = self.queued(2, "run", "--timeout", "3s")
+        may_take = round(harness.patience(4))
+        s, other, run = self.queued(2, "run", "--timeout", f"{may_take}s")
         began = time.monotonic()
-        wait_for(lambda: time.monotonic() - began > 4, "longer than the job may take")
+        wait_for(lambda: time.monotonic() - began > may_take + 1, "longer than the job may take", timeout=may_take + 30)
         self.assertIsNone(run.status, run)
         s.run("scancel", str(other))
         self.wait_for_marks("up", 4)

@@ -4,12 +4,14 @@ import os
 import sys
 import textwrap
 import unittest
+import unittest.mock
 
 import harness
 import tap
 
 sys.path.insert(0, os.path.join(harness.ROOT, "scripts"))
 
+import machine
 import passed
 import results
 import runner
@@ -55,6 +57,29 @@ class Runner(harness.MonarchTest):
         tally, ended = self.ended("def test_good(self): pass\ndef test_stuck(self): time.sleep(600)\n", limit=1)
         self.assertEqual((tally.passed, tally.failed), (1, 1), ended.output)
         self.assertRegex(ended.output, "not ok - Case.test_stuck\n# its process ended with 143")
+
+    def test_what_computes_has_so_many_seconds_of_processors_with_all_that_it_started(self):
+        spins = "import os\nfor _ in range(3):\n    if os.fork() == 0:\n        while True: pass\nos.wait()"
+        test = {"name": "spins", "cmd": [sys.executable, "-c", spins], "is_parallel": True, "protocol": "exitcode", "env": {}, "timeout": 1}
+        found, pool = [], runner.Pool(lambda *_: None)
+        program = runner.Program(test, found.append, limit=0.2)
+        program._limit = 600  # by the clock it may go on
+        pool.add(program)
+        with unittest.mock.patch.object(runner, "LOOK_S", 0.2):
+            pool.run()
+        self.assertTrue(found[0].late)
+        self.assertEqual(found[0].status, 143)
+
+    def test_a_quota_of_a_group_counts_as_so_many_processors(self):
+        for version, (line, top, files) in {"two": ("0::/a/b", "", {"a/cpu.max": "150000 100000", "a/b/cpu.max": "max 100000"}),
+                                            "one": ("3:cpu,cpuacct:/a", "cpu", {"a/cpu.cfs_quota_us": "50000", "a/cpu.cfs_period_us": "100000"})}.items():
+            mounted = self.path(f"groups-{version}")
+            for name, words in files.items():
+                path = os.path.join(mounted, top, name)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w", encoding="ascii") as file:
+                    file.write(words + "\n")
+            self.assertEqual(machine.quotas(self.write(f"own-{version}", line + "\n"), mounted), [1.5] if version == "two" else [0.5])
 
     def test_one_that_dies_is_named(self):
         tally, ended = self.ended("def test_good(self): pass\ndef test_dead(self): os.kill(os.getpid(), 9)\n")
