@@ -246,9 +246,9 @@ std::function<void(HostId, const PostReport&)> Workers::post_handler() {
 
 void Workers::on_post_ended(HostId host, const std::string& how) {
   ++posts_ended_;
-  const std::string& name = shared_.core.state().hosts[host.value()].name;
-  shared_.announce(EventKind::kPostEnded, Severity::kWarning,
-                   text("the post of ", name, " has ended (", printable(how), "), and another one was started"));
+  shared_.announce(
+      EventKind::kPostEnded, Severity::kWarning,
+      text("the post of ", shared_.name_of(host), " has ended (", printable(how), "), and another one was started"));
 }
 
 void Workers::publish_keys() {

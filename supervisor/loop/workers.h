@@ -83,6 +83,7 @@ class Workers {
   std::function<void(HostId, const VaultReport&)> vault_handler();
   std::function<void(HostId, const PostReport&)> post_handler();
   void dump_stacks(RankId rank, const std::function<void(std::string)>& then);
+  void on_post_ended(HostId host, const std::string& how);
   void on_output_lost(HostId host, std::uint64_t bytes, const std::string& failure);
 
   Shared& shared_;
@@ -98,6 +99,7 @@ class Workers {
   std::unique_ptr<CommitDesk> commits_;
   std::unique_ptr<VaultDesk> vaults_;   // nothing: no checkpoints are kept in memory
   std::unique_ptr<RosterDesk> roster_;  // nothing: nobody calls in this job
+  std::uint64_t posts_ended_ = 0;       // that this supervisor has heard of
   std::unique_ptr<WorkerLinks> links_;
   std::unique_ptr<WatchedInbox<StacksCame>> stacks_came_;  // of the relay's thread
   std::unique_ptr<StackDumps> stacks_;

@@ -70,7 +70,10 @@ std::optional<RosterFailure> RosterDesk::failure_of(const JobEvent& event) const
 void RosterDesk::pass_on(HostId host, const PostReport& report) {
   Heard& heard = heard_[host.value()];
   const bool is_first = heard.start == 0 && options_.returned.has_value();
-  if (report.start != heard.start) heard = {.start = report.start, .word = 0};
+  if (report.start != heard.start) {
+    if (!is_first && !report.before.empty() && options_.post_ended) options_.post_ended(host, report.before);
+    heard = {.start = report.start, .word = 0};
+  }
   for (const PostWord& word : report.words) {
     if (word.number <= heard.word) continue;
     heard.word = word.number;

@@ -34,7 +34,8 @@ struct RosterDeskOptions {
   std::function<void(Instant, std::function<void()>)> at;   // calls then
   std::function<Instant()> now;
   std::function<void(PostWordKind, const std::string&)> tell_people = {};
-  std::optional<Instant> returned;  // when this supervisor came back
+  std::function<void(HostId, const std::string& how)> post_ended = {};  // and another one was started
+  std::optional<Instant> returned;                                      // when this supervisor came back
 };
 
 class RosterDesk {

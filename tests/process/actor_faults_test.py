@@ -7,6 +7,7 @@ endpoint, and says in the end what came of them.
 import contextlib
 import json
 import re
+import signal
 import socket
 import time
 
@@ -81,6 +82,17 @@ class ActorFaults(actors.ActorTest):
         seen = self.end(run)
         self.assertLessEqual(set(seen["kinds"]), {"value", "gone"}, seen)
         self.assertEqual(seen["processes"], [1] * 4, seen)
+
+    def test_a_post_that_hangs_is_killed_and_replaced(self):
+        run = self.begin()
+        before, post = self.rank_pids(), self.posts()[0]
+        self.kill(post, signal.SIGSTOP)
+        harness.wait_for(lambda: len(self.posts()) == 2 and post.pid not in [p.pid for p in self.posts()], "another post")
+        run.wait_for_err(r"post\.ended .*the post of v\d has ended \(it had not answered for 1\.5s, and was killed\)")
+        self.assertEqual(self.status()["counters"]["posts.ended"], 1)
+        self.assertEqual(self.rank_pids(), before)
+        seen = self.end(run)
+        self.assertLessEqual(set(seen["kinds"]), {"value", "gone"}, seen)
 
     def test_daemons_and_the_supervisor_are_killed(self):
         run = self.begin()

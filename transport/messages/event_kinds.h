@@ -115,7 +115,9 @@ constexpr Severity monarch_enum_max(Severity) { return Severity::kError; }
        "A call without a deadline has waited for 30 s, or for 30 s more: who waits for which ranks.")                  \
   KIND(kPostUnreached, "post.unreached", kWarning, "The posts of two hosts do not reach each other: calls wait.")      \
   KIND(kLibraryOld, "library.old", kWarning, "A library of this machine has a known fault.")                           \
-  KIND(kWorkspaceSending, "workspace.sending", kInfo, "How far the copy of the workspace is.")
+  KIND(kWorkspaceSending, "workspace.sending", kInfo, "How far the copy of the workspace is.")                         \
+  KIND(kPostEnded, "post.ended", kWarning,                                                                             \
+       "The post of a host has ended, and another one was started: calls from or to its ranks have an unknown end.")
 
 enum class EventKind : std::uint8_t {
 #define MONARCH_EVENT_KIND(kind, name, severity, meaning) kind,

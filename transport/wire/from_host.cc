@@ -22,7 +22,7 @@ bool is_bounded(const RankReport& report) {
 }
 
 bool is_bounded(const PostReport& report) {
-  return report.words.size() <= kPostWords &&
+  return report.words.size() <= kPostWords && report.before.size() <= limits::kExplanationBytes &&
          std::all_of(report.words.begin(), report.words.end(),
                      [](const PostWord& word) { return word.text.size() <= limits::kExplanationBytes; });
 }

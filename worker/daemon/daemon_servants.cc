@@ -1,5 +1,6 @@
 // What a daemon has to do with its host's vault and post.
 
+#include <csignal>
 #include <utility>
 #include <vector>
 
@@ -30,9 +31,16 @@ void Daemon::make_vault_channel() {
 }
 
 ServantOrders Daemon::servant_orders() {
-  return {.spawn = [this](const Incarnation& key, const KeeperSpawn& order,
-                          std::vector<UniqueFd> fds) { keeper_->spawn(core_.promised(), key, order, std::move(fds)); },
-          .forget = [this](const Incarnation& key) { keeper_->tell(core_.promised(), KeeperForget{{key}}); }};
+  return {
+      .spawn = [this](const Incarnation& key, const KeeperSpawn& order,
+                      std::vector<UniqueFd> fds) { keeper_->spawn(core_.promised(), key, order, std::move(fds)); },
+      .forget = [this](const Incarnation& key) { keeper_->tell(core_.promised(), KeeperForget{{key}}); },
+      .kill =
+          [this](const Incarnation& key) {
+            keeper_->tell(
+                core_.promised(),
+                Stop{.ranks = {key.rank}, .generation = key.generation, .signal = SIGKILL, .grace = Duration::zero()});
+          }};
 }
 
 void Daemon::make_post_channel() {

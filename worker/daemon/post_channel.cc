@@ -11,6 +11,9 @@
 namespace monarch::daemon {
 namespace {
 
+// It is replaced within 2 s of its last word.
+constexpr Duration kAnswersWithin = Duration::milliseconds(1'500);
+
 ServantOptions options_of(const PostSetup& setup) {
   const auto of_start = [setup](std::uint64_t start) {
     PostSetup its = setup;
@@ -24,7 +27,8 @@ ServantOptions options_of(const PostSetup& setup) {
           .setup = of_start,
           .job = setup.job,
           .memory_patience = {},
-          .when_it_ends = "what was called from or on this host has an unknown end"};
+          .when_it_ends = "what was called from or on this host has an unknown end",
+          .answers_within = kAnswersWithin};
 }
 
 }  // namespace
@@ -45,9 +49,11 @@ PostChannel::PostChannel(EventLoop& loop, const PostSetup& setup, ServantOrders 
                     [this](const Frame& frame) {
                       return route(frame.header, frame.payload, when<PostReport>([this](const PostReport& report) {
                                      report_ = report;
+                                     report_->before = before_;
                                      on_report_();
                                    }));
-                    }}) {}
+                    },
+                .on_ended = [this](const std::string& how) { before_ = how; }}) {}
 
 void PostChannel::set_roster(std::string payload) {
   FrameHeader header{.job = job_};

@@ -39,6 +39,7 @@ class PostChannel {
   std::function<void()> on_report_;
   std::optional<Frame> roster_;
   std::optional<PostReport> report_;
+  std::string before_;  // how the one before it has ended
   ServantChannel servant_;
 };
 

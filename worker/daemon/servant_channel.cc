@@ -9,6 +9,7 @@
 #include "transport/base/log.h"
 #include "transport/base/marks.h"
 #include "transport/base/text.h"
+#include "transport/messages/describe_end.h"
 #include "transport/wire/sealed_memory.h"
 #include "transport/wire/seqpacket_socket.h"
 
@@ -18,7 +19,8 @@ namespace {
 constexpr Duration kConnectAgain = Duration::milliseconds(20);
 constexpr Duration kFirstPause = Duration::milliseconds(100);
 constexpr Duration kLongestPause = Duration::seconds(5);
-constexpr Duration kGoodRun = Duration::seconds(30);    // after one of this length the first pause counts again
+constexpr Duration kGoodRun = Duration::seconds(30);  // after one of this length the first pause counts again
+constexpr Duration kAskPeriod = Duration::milliseconds(300);
 constexpr Duration kToldAfter = Duration::seconds(10);  // without a connection
 
 }  // namespace
@@ -26,6 +28,7 @@ constexpr Duration kToldAfter = Duration::seconds(10);  // without a connection
 ServantChannel::~ServantChannel() {
   loop_.cancel(spawn_timer_);
   loop_.cancel(connect_timer_);
+  loop_.cancel(ask_timer_);
 }
 
 void ServantChannel::begin(bool runs) {
@@ -86,9 +89,11 @@ void ServantChannel::on_process(const RankReport& report) {
   orders_.forget(report.process);
   if (generation_ != report.process.generation) return;  // one before it, told of again
   if (!std::exchange(runs_, false) || leaving_) return;
-  log_warn("the ", options_.name, " has ended (", report.end.kind == EndKind::kSignaled ? "signal " : "status ",
-           report.end.value, report.end.detail.empty() ? "" : ": ", report.end.detail, "): ", options_.when_it_ends,
-           "; another one is started");
+  const std::string how = std::exchange(deaf_, false)
+                              ? text("it had not answered for ", to_text(options_.answers_within), ", and was killed")
+                              : describe_end(report.end);
+  log_warn("the ", options_.name, " has ended (", how, "): ", options_.when_it_ends, "; another one is started");
+  handlers_.on_ended(how);
   closed();
   spawn_later();
 }
@@ -97,6 +102,7 @@ void ServantChannel::leave() {
   leaving_ = true;
   loop_.cancel(spawn_timer_);
   loop_.cancel(connect_timer_);
+  loop_.cancel(ask_timer_);
 }
 
 void ServantChannel::connect() {
@@ -110,6 +116,8 @@ void ServantChannel::connect() {
   }
   ChannelHandlers handlers;
   handlers.on_frame = [this](const Frame& frame, const std::vector<UniqueFd>& /*descriptors*/) {
+    heard_ = loop_.now();
+    if (is_a<KeeperPong>(frame.header)) return;
     const Status taken = handlers_.on_frame(frame);
     if (taken.ok()) return;
     log_warn("the ", options_.name, " said something that means nothing here: ", taken.error().message);
@@ -124,6 +132,29 @@ void ServantChannel::connect() {
   told_ = false;
   send(options_.setup(0));
   handlers_.on_connected();
+  watch();
+}
+
+void ServantChannel::watch() {
+  if (options_.answers_within == Duration::zero() || leaving_) return;
+  heard_ = loop_.now();
+  ask_at_ = heard_;
+  ask();
+}
+
+// Time in which this loop itself was late is nobody's silence: what was answered meanwhile is read first.
+void ServantChannel::ask() {
+  loop_.cancel(ask_timer_);
+  if (!channel_ || deaf_) return;
+  const Duration late = loop_.now() - ask_at_;
+  if (late > kAskPeriod) heard_ = std::min(loop_.now(), heard_ + late);
+  if (generation_ && loop_.now() >= heard_ + options_.answers_within) {
+    deaf_ = true;
+    return orders_.kill({options_.process, *generation_});  // its end is told by the keeper
+  }
+  send(KeeperPing{++asked_});
+  ask_at_ = loop_.now() + kAskPeriod;
+  ask_timer_ = loop_.at(ask_at_, [this] { ask(); });
 }
 
 void ServantChannel::connect_later() {

@@ -1,7 +1,8 @@
 #pragma once
 
 // ServantChannel: a daemon's end of a process that serves beside it on its host, as the vault does. It has the keeper
-// start one, again whenever it has ended, and keeps a connection to it. A servant that an earlier daemon had started is
+// start one, again whenever it has ended, and keeps a connection to it; one that is to answer and does not is killed, as a
+// daemon is by its keeper. A servant that an earlier daemon had started is
 // taken over as it is: what it holds is not lost. What the two say to each other is not known here.
 //
 // Thread: the loop's. Lifetime: within the loop's.
@@ -36,12 +37,15 @@ struct ServantOptions {
   JobUuid job;
   Duration memory_patience;  // so long its memory may take to be given back, beyond what another process does
   std::string when_it_ends;  // what that means, in words
+  // It is killed once it has answered nothing for so long; zero: it may be busy for any time.
+  Duration answers_within = Duration::zero();
 };
 
 // What the keeper is told.
 struct ServantOrders {
   std::function<void(const Incarnation&, const KeeperSpawn&, std::vector<UniqueFd> descriptors)> spawn;
   std::function<void(const Incarnation&)> forget;  // it has ended, and the keeper need not tell of it again
+  std::function<void(const Incarnation&)> kill;
 };
 
 class ServantChannel {
@@ -50,6 +54,7 @@ class ServantChannel {
     std::function<void()> on_connected;
     std::function<void()> on_closed;
     std::function<Status(const Frame&)> on_frame;  // what it refuses is told, and passed over
+    std::function<void(const std::string& how)> on_ended = [](const std::string&) {};
   };
 
   ServantChannel(EventLoop& loop, ServantOptions options, ServantOrders orders, Handlers handlers)
@@ -78,6 +83,8 @@ class ServantChannel {
   void connect();
   void connect_later();
   void closed();
+  void watch();
+  void ask();
 
   EventLoop& loop_;
   const ServantOptions options_;
@@ -92,6 +99,11 @@ class ServantChannel {
   Duration pause_;  // before the next start
   TimerId spawn_timer_ = 0;
   TimerId connect_timer_ = 0;
+  TimerId ask_timer_ = 0;  // while it is connected, and is to answer
+  Instant ask_at_;
+  Instant heard_;
+  std::uint64_t asked_ = 0;
+  bool deaf_ = false;  // this daemon has had it killed for that
 };
 
 }  // namespace monarch::daemon

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "transport/base/log.h"
+#include "transport/messages/keeper.h"
+#include "transport/wire/codec.h"
 
 namespace monarch {
 
@@ -22,6 +24,7 @@ void DaemonDoor::on_connection(UniqueFd socket) {
   ChannelHandlers handlers;
   handlers.on_frame = [this, proven](const Frame& frame, const std::vector<UniqueFd>& /*descriptors*/) {
     if (*proven) {
+      if (is_a<KeeperPing>(frame.header)) return answer(frame);
       const Status taken = handlers_.on_frame(frame);
       if (!taken.ok()) log_warn("the daemon said something that means nothing here: ", taken.error().message);
       return;
@@ -38,6 +41,12 @@ void DaemonDoor::on_connection(UniqueFd socket) {
   auto channel = SeqpacketChannel::create(loop_, std::move(socket), std::move(handlers));
   if (!channel.ok()) return log_warn("the daemon's connection: ", channel.error().message);
   coming_ = std::move(*channel);
+}
+
+// Where it cannot be said the daemon has gone, or will take it for what it is.
+void DaemonDoor::answer(const Frame& ping) {
+  const auto asked = decode_payload<KeeperPing>(ping.payload);
+  if (asked.ok()) (void)send(KeeperPong{asked->number}, ping.header.job);
 }
 
 }  // namespace monarch

@@ -40,6 +40,8 @@ class RosterDeskTest : public ::testing::Test {
             .at = [this](Instant when, std::function<void()> then) { timers_.emplace(when, std::move(then)); },
             .now = [this] { return now_; },
             .tell_people = [this](PostWordKind, const std::string& words) { told_people_.push_back(words); },
+            .post_ended = [this](HostId host,
+                                 const std::string& how) { ended_.push_back(text(host.value(), ": ", how)); },
             .returned = returned});
   }
   void pass(Duration time) {
@@ -80,6 +82,7 @@ class RosterDeskTest : public ::testing::Test {
   bool reachable_ = true;
   std::vector<std::pair<HostId, Roster>> sent_;
   std::vector<std::string> told_people_;
+  std::vector<std::string> ended_;
   std::unique_ptr<RosterDesk> desk_;
 };
 
@@ -116,6 +119,20 @@ TEST_F(RosterDeskTest, PassesOnOnceWhatAPostHasToSay) {
   start(now_);
   EXPECT_EQ(say(2, {{.number = 1, .text = "d"}}), Words{});
   EXPECT_EQ(say(2, {{.number = 1, .text = "d"}, {.number = 2, .text = "e"}}), Words{"e"});
+}
+
+TEST_F(RosterDeskTest, TellsOnceHowAPostHasEnded) {
+  PostReport report{.port = 8'000, .roster_term = Term(1), .start = 1};
+  desk_->hear(HostId(1), report);
+  EXPECT_EQ(ended_, std::vector<std::string>{}) << "there was none before";
+  report.start = 2;
+  report.before = "killed by SIGKILL";
+  for (int times = 0; times < 3; ++times) desk_->hear(HostId(1), report);
+  EXPECT_EQ(ended_, std::vector<std::string>{"1: killed by SIGKILL"});
+  // Who came back does not say again what was said before.
+  start(now_);
+  desk_->hear(HostId(1), report);
+  EXPECT_EQ(ended_.size(), 1U);
 }
 
 TEST_F(RosterDeskTest, TellsChangesThatComeTogetherAsOneAndNothingWhereNothingIsAnother) {
