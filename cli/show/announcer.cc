@@ -21,12 +21,6 @@ std::string some_names(const std::vector<std::string>& names) {
 // Whole seconds: a line of progress that changes with every millisecond cannot be read.
 std::string elapsed_text(Duration waited) { return to_text(Duration::seconds(waited.count_milliseconds() / 1000)); }
 
-std::string lines_of(const std::vector<JobEvent>& events) {
-  std::string lines;
-  for (const JobEvent& event : events) lines += plain_event_line(event);
-  return lines;
-}
-
 }  // namespace
 
 std::string plain_event_line(const JobEvent& event) {
@@ -91,14 +85,25 @@ std::string Announcer::on_event(const JobEvent& event, Instant now) {
   if (event.kind == EventKind::kJobStopping) phase_ = Phase::kStopping;
   if (event.kind == EventKind::kJobEnded) phase_ = Phase::kEnded;
   if ((terminal_.quiet && event.severity != Severity::kError) || is_one_of_many(event)) return "";
-  if (!terminal_.err_live) return lines_of(folder_.add(event, now));
-  if (event.kind == EventKind::kJobEnded) return "";
-  const bool matters =
-      event.severity != Severity::kInfo || event.kind == EventKind::kJobRunning || event.kind == EventKind::kHostQueued;
-  return matters ? terminal_event_line(event, terminal_.err_colour) : std::string();
+  return lines_of(folder_.add(event, now));
 }
 
 std::string Announcer::take_due(Instant now) { return lines_of(folder_.take_due(now)); }
+
+// On a terminal what only changes the progress has no line.
+std::string Announcer::lines_of(const std::vector<JobEvent>& events) const {
+  std::string lines;
+  for (const JobEvent& event : events) {
+    const bool matters = event.severity != Severity::kInfo || event.kind == EventKind::kJobRunning ||
+                         event.kind == EventKind::kHostQueued;
+    if (!terminal_.err_live) {
+      lines += plain_event_line(event);
+    } else if (matters && event.kind != EventKind::kJobEnded) {
+      lines += terminal_event_line(event, terminal_.err_colour);
+    }
+  }
+  return lines;
+}
 
 void Announcer::on_status(const JobStatus& status) {
   for (const HostStatus& host : status.hosts) {

@@ -45,6 +45,7 @@ class Announcer {
   std::vector<std::string> missing_meshes() const;
   std::string waited_for(Duration waited) const;
   bool is_one_of_many(const JobEvent& event);
+  std::string lines_of(const std::vector<JobEvent>& events) const;
 
   Terminal terminal_;
   EventFolder folder_;

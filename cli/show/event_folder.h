@@ -1,7 +1,8 @@
 #pragma once
 
-// EventFolder: gangs of one rank of a mesh that change alike within 100 ms are one line for people. What fails, and
-// whatever else is told, is said by itself, behind what happened before it. `monarch events` has each of them.
+// EventFolder: gangs of one rank of a mesh that change alike within 100 ms are one line for people; and so are, of a
+// job with many hosts, those that are ready, silent or heard again within a second. What fails, and whatever else is
+// told, is said by itself, behind what happened before it. `monarch events` has each of them.
 //
 // Thread: a value.
 
@@ -19,6 +20,8 @@ namespace monarch {
 class EventFolder {
  public:
   static constexpr Duration kWindow = Duration::milliseconds(100);
+  static constexpr Duration kHostsWindow = Duration::seconds(1);
+  static constexpr std::uint32_t kManyHosts = 32;  // of fewer each has its line
 
   explicit EventFolder(const JobSpec& spec);
 
@@ -26,19 +29,22 @@ class EventFolder {
   std::vector<JobEvent> add(const JobEvent& event, Instant now);
   // The same, where nothing came that showed it.
   std::vector<JobEvent> take_due(Instant now);
-  Instant due() const { return waiting_.empty() ? Instant::never() : waiting_.front().due; }
+  Instant due() const;
 
  private:
   struct Waiting {
     JobEvent first;
     std::string change;  // "is running"
     std::uint32_t count = 1;
+    Duration window;
     Instant due;
   };
   // "is running" of "t: gang 3 is running"; empty: it is said by itself.
   std::string change_of(const JobEvent& event) const;
+  std::string words_of(const Waiting& waiting) const;
   std::vector<JobEvent> take_all();
 
+  bool many_hosts_;
   std::map<std::string, std::uint32_t> gangs_;  // of meshes whose gangs are one rank each
   std::vector<Waiting> waiting_;                // in the order in which they began
 };

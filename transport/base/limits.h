@@ -14,7 +14,7 @@ namespace monarch::limits {
 inline constexpr std::size_t kSpecBytes = 1U << 20U;    // a larger spec is refused before it is parsed
 inline constexpr std::size_t kSpecDepth = 32;           // deeper nesting is refused
 inline constexpr std::uint32_t kRanksPerJob = 65'536;   // more are refused by the validator
-inline constexpr std::uint32_t kHostsPerJob = 1'000;    // one ROUTER link each; libzmq has 1,023 sockets, we use few
+inline constexpr std::uint32_t kHostsPerJob = 4'096;    // one ROUTER link each
 inline constexpr std::size_t kHostlistNames = 100'000;  // a hostlist that expands to more is refused
 
 // Control plane.

@@ -145,7 +145,7 @@ constexpr ErrorDoc kErrors[] = {
      "one "
      "rank would have effect. It needs `reallocate: {max: 0}`."},
     {"E0306", "too many ranks", "A job has at most 65,536 ranks."},
-    {"E0307", "too many hosts", "A job has at most 1,000 hosts."},
+    {"E0307", "too many hosts", "A job has at most 4,096 hosts."},
     {"E0308", "ranks that do not spread evenly",
      "The ranks of `-n` are spread evenly over the hosts of `-H`, else of `--launch`, and hosts that say how many they "
      "take (`a:4,b:4`) say the same "

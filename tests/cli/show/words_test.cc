@@ -168,6 +168,32 @@ TEST(Announcer, SaysOnceWhatGangsOfOneRankDoAlike) {
             "2023-11-14T22:13:20.222Z warning gang.failed trainer: gang 0 failed\n");
 }
 
+TEST(Announcer, SaysOnceWhatManyHostsDoAlike) {
+  JobSpec spec = two_hosts();
+  for (const std::uint32_t hosts : {32U, 1'000U}) {
+    spec.meshes.front().dims = {{"host", hosts}, {"gpu", 4}};
+    const bool many = hosts > EventFolder::kManyHosts;
+    for (const bool live : {false, true}) {
+      Announcer announcer(spec, {.err_live = live});
+      std::string said;
+      for (std::uint32_t host = 0; host < hosts; ++host) {
+        const std::string name = text('v', host + 1);
+        said += announcer.on_event(event(EventKind::kHostReady, name + ": ready", Severity::kInfo, name), Instant());
+        said += announcer.on_event(event(EventKind::kHostSuspect, name + ": silent", Severity::kWarning, name), {});
+      }
+      if (many) {
+        EXPECT_EQ(said, "");
+        EXPECT_EQ(announcer.due(), Instant() + EventFolder::kHostsWindow);
+        const std::string ready = live ? "" : "2023-11-14T22:13:20.120Z host.ready 1000 hosts are ready\n";
+        const std::string silent = live ? "22:13:20 ! " : "2023-11-14T22:13:20.120Z warning host.suspect ";
+        EXPECT_EQ(announcer.take_due(announcer.due()), ready + silent + "1000 hosts are silent; nothing is stopped\n");
+      } else {
+        EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), live ? hosts : 2 * hosts) << "each has its line";
+      }
+    }
+  }
+}
+
 TEST(Announcer, OnATerminalSaysWhatMattersAndKeepsProgress) {
   Announcer announcer(two_hosts(), {.err_live = true});
   EXPECT_EQ(announcer.progress(Duration::seconds(2)), " starting  hosts 0/2  waiting for v1, v2 (2s)");

@@ -78,7 +78,7 @@ TEST(ProgramSpec, RefusesWhatDoesNotSpread) {
   EXPECT_EQ(shape(line("-1", "")), "E0201 1:4");
   EXPECT_EQ(shape(line("", "a,,b", true)), "E0208 1:4");
   EXPECT_EQ(shape(line("", "-oProxyCommand=x", true)), "E0208 1:4");
-  EXPECT_EQ(shape(line("", "n[1-2000]", true)), "E0307 1:4");
+  EXPECT_EQ(shape(line("", "n[1-5000]", true)), "E0307 1:4");
 }
 
 TEST(ProgramSpec, SaysWhereAnAddressOfIpv6IsWritten) {

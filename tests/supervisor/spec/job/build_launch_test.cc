@@ -108,7 +108,7 @@ TEST(LaunchSsh, RefusesWhatIsNoHost) {
   EXPECT_EQ(faults("{hosts: ['a[1-2]', {name: a2}]}"), std::vector<std::string>{"E0208 3:41"});
   EXPECT_EQ(faults("{hosts: []}"), std::vector<std::string>{"E0208 3:23"});
   EXPECT_EQ(faults("{hosts: [a, []]}"), std::vector<std::string>{"E0208 3:27"});
-  EXPECT_EQ(faults("{hosts: 'n[1-1001]'}"), std::vector<std::string>{"E0307 3:23"});
+  EXPECT_EQ(faults("{hosts: 'n[1-4097]'}"), std::vector<std::string>{"E0307 3:23"});
   EXPECT_EQ(faults("{hosts: [a, {name: b, port: 0}]}"), std::vector<std::string>{"E0206 3:43"});
   EXPECT_EQ(faults("{hosts: [a, {name: b, host_key: x}]}"), std::vector<std::string>{"E0219 3:47"});
 }
