@@ -38,6 +38,23 @@ class Greeter : public monarch::Actor {
   }
   void say_bye() { throw std::runtime_error("saying bye is hard"); }
   void throw_a_number(int number) { throw number; }
+  void throw_words(int how) {
+    struct Wordless : std::exception {
+      const char* what() const noexcept override { return nullptr; }
+    };
+    if (how == 0) throw std::string("disk full");
+    if (how == 1) throw "link is down";
+    if (how == 2) throw Wordless();
+    try {
+      try {
+        throw std::out_of_range("row 7");
+      } catch (...) {
+        std::throw_with_nested(std::runtime_error("checksum mismatch"));
+      }
+    } catch (...) {
+      std::throw_with_nested(std::runtime_error("loading shard 3"));
+    }
+  }
   std::string restored() { return restored_; }
   std::int64_t sum(const std::vector<std::int64_t>& numbers, std::optional<std::int64_t> more) {
     std::int64_t all = more.value_or(0);
@@ -145,16 +162,16 @@ class ActorTest : public ::testing::Test {
   }
 
   const monarch_host_v1 host_ = host_of_test();
-  const monarch_class_v1* described_ =
-      MONARCH_ACTOR(Greeter, &Greeter::say_hello, &Greeter::say_bye, MONARCH_CONCURRENT(&Greeter::sum, 8),
-                    &Greeter::throw_a_number, &Greeter::restored, &Greeter::later, &Greeter::let_go, &Greeter::done);
+  const monarch_class_v1* described_ = MONARCH_ACTOR(
+      Greeter, &Greeter::say_hello, &Greeter::say_bye, MONARCH_CONCURRENT(&Greeter::sum, 8), &Greeter::throw_a_number,
+      &Greeter::throw_words, &Greeter::restored, &Greeter::later, &Greeter::let_go, &Greeter::done);
   void* actor_ = nullptr;
   std::uintptr_t deliveries_ = 0;
 };
 
 TEST_F(ActorTest, IsDescribedByItsNamesAndItsSignatures) {
   EXPECT_STREQ(described_->name, "Greeter");
-  EXPECT_EQ(described_->endpoint_count, 8U);
+  EXPECT_EQ(described_->endpoint_count, 9U);
   EXPECT_EQ(signature("say_hello"), "s->s");
   EXPECT_EQ(signature("say_bye"), "->v");
   EXPECT_EQ(signature("sum"), "[i]?i->i");
@@ -187,6 +204,16 @@ TEST_F(ActorTest, LetsWhatItThrowsGoToTheCallerAndLivesOn) {
   EXPECT_EQ(failure_of(call("say_bye")), "std::runtime_error: saying bye is hard");
   EXPECT_EQ(failure_of(call("throw_a_number", 7)), "int: something that is no std::exception");
   EXPECT_EQ(value_of<std::int64_t>(call("sum", std::vector<std::int64_t>{1, 2}, std::optional<std::int64_t>(3))), 6);
+}
+
+TEST_F(ActorTest, SaysTheWordsOfWhateverIsThrown) {
+  ASSERT_EQ(make(), "");
+  EXPECT_EQ(failure_of(call("throw_words", 0)), "std::string: disk full");
+  EXPECT_EQ(failure_of(call("throw_words", 1)), "char const*: link is down");
+  EXPECT_TRUE(failure_of(call("throw_words", 2)).ends_with("Wordless: "));
+  EXPECT_EQ(failure_of(call("throw_words", 3)),
+            "std::runtime_error: loading shard 3; caused by std::runtime_error: checksum mismatch; caused by "
+            "std::out_of_range: row 7");
 }
 
 TEST_F(ActorTest, SaysWhichArgumentIsOfAnotherShape) {

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -26,6 +28,20 @@ struct Policy : Actor {
   int other() { return 0; }
   void later(Reply<std::string> /*reply*/, int /*how*/) {}
 };
+struct Tree {
+  int value = 0;
+  std::vector<Tree> below;
+  static inline int copies = 0;
+  Tree() = default;
+  Tree(const Tree& other) : value(other.value), below(other.below) { ++copies; }
+  Tree(Tree&&) = default;
+  Tree& operator=(const Tree&) = delete;
+  Tree& operator=(Tree&&) = default;
+  MONARCH_FIELDS_INSIDE(value, below)
+};
+struct Gardener : Actor {
+  int depth(const Tree& /*tree*/) { return 0; }
+};
 struct Stranger : Actor {
   int nothing() { return 0; }
 };
@@ -42,6 +58,18 @@ std::vector<std::uint64_t> cancelled;
 std::function<void()> on_call;  // once, within it
 void (*failure_handler)(void*, const char*, const monarch_answer_v1*) = nullptr;
 void* failure_user = nullptr;
+
+// Of waits, by the number of the call; empty: it may wait.
+std::function<std::string(std::uint64_t)> why_not_wait;
+const monarch_waiting_v1 waiting{.struct_size = sizeof waiting,
+                                 .reserved = 0,
+                                 .begin =
+                                     [](const monarch_host_v1*, std::uint64_t call, char* why, std::size_t size) {
+                                       const std::string text = why_not_wait ? why_not_wait(call) : "";
+                                       (void)std::snprintf(why, size, "%s", text.c_str());
+                                       return text.empty() ? 0 : 1;
+                                     },
+                                 .end = [](const monarch_host_v1*, std::uint64_t) {}};
 
 std::uint64_t take_call(const monarch_host_v1* /*host*/, const monarch_call_v1* call) {
   Call taken{*call, call->mesh, call->actor, call->endpoint, call->signature, {}, {}};
@@ -73,6 +101,9 @@ monarch_host_v1 host_of_test() {
   host.call = &take_call;
   host.cancel = [](const monarch_host_v1*, std::uint64_t call) { cancelled.push_back(call); };
   host.mesh = &find_mesh;
+  host.extension = [](const monarch_host_v1*, const char* name) -> const void* {
+    return std::string(name) == MONARCH_WAITING_V1 ? &waiting : nullptr;
+  };
   host.watch = [](const monarch_host_v1*, void (*run)(void*, const char*, const monarch_answer_v1*), void* user) {
     failure_handler = run;
     failure_user = user;
@@ -85,6 +116,7 @@ class ControllerTest : public ::testing::Test {
   ControllerTest() {
     calls.clear();
     cancelled.clear();
+    why_not_wait = nullptr;
     detail::known_host() = &host_;
   }
 
@@ -169,6 +201,121 @@ TEST_F(ControllerTest, CallsAMemberByItsValueToo) {
       "this plugin does not say what that endpoint is called: write call<&Class::member>(…), or have MONARCH_ACTOR "
       "of the class in it");
   for (std::size_t call = 0; call < 2; ++call) over(call);
+}
+
+TEST_F(ControllerTest, TakesAMemberByItsValueForEachVerb) {
+  const auto one = all_.at("host", 0).at("gpu", 2);
+  const auto future = one.call_one(&Policy::other);
+  auto later = all_.choose(&Policy::later, 3);
+  all_.broadcast(&Policy::set, 2);
+  auto stream = one.stream(&Policy::other);
+  const auto each = one.scatter(&Policy::set, std::vector<int>{1});
+  (void)all_.try_call(&Policy::other);
+  on_call = [] {
+    answer(6, 2, 5);
+    over(6);
+  };
+  EXPECT_EQ(one.fold(&Policy::other, 1, [](int a, int b) { return a + b; }), 6);
+  ASSERT_EQ(calls.size(), 7U);
+  EXPECT_EQ(calls[1].signature, "i->s") << "of a Reply what it is of";
+  EXPECT_EQ(calls[2].as.flags, MONARCH_CALL_QUIET);
+  EXPECT_EQ(calls[4].arguments, codec::encode(std::tuple<double>(1)));
+  EXPECT_EQ(calls[5].as.flags, MONARCH_CALL_TRY);
+  answer(0, 2, 4);
+  for (std::size_t call = 0; call < 6; ++call) over(call);
+  EXPECT_EQ(future.get(), 4);
+}
+
+TEST_F(ControllerTest, TakesTimesWithoutEndForNone) {
+  const auto deadline_of = [&](Patience time) {
+    (void)all_.within(time).call<&Policy::other>();
+    over(calls.size() - 1);
+    return calls.back().as.deadline_ns;
+  };
+  EXPECT_EQ(deadline_of(std::chrono::hours::max()), 0);
+  EXPECT_EQ(deadline_of(std::chrono::seconds::max()), 0);
+  EXPECT_EQ(deadline_of(Nanoseconds::max() - 1s), 0);
+  EXPECT_EQ(deadline_of(24h * 365 * 200), 0);
+  EXPECT_EQ(deadline_of(std::chrono::duration<double>(std::numeric_limits<double>::infinity())), 0);
+  EXPECT_EQ(deadline_of(24h * 365), 24 * 365 * 3'600'000'000'000);
+  EXPECT_EQ(deadline_of(std::chrono::duration<double>(0.5)), 500'000'000);
+  EXPECT_EQ(deadline_of(0s), 1) << "at once is no 0, which is none";
+  EXPECT_EQ(deadline_of(std::chrono::hours::min()), 1);
+  // They wait: what nothing would end is told, and no time has passed.
+  why_not_wait = [](std::uint64_t) { return "it would wait"; };
+  const auto future = all_.call<&Policy::other>();
+  auto stream = all_.stream<&Policy::other>();
+  EXPECT_EQ(thrown<Deadlock>([&] { return future.get(std::chrono::hours::max()); }), "it would wait");
+  EXPECT_EQ(thrown<Deadlock>([&] { return future.collect(std::chrono::minutes::max()); }), "it would wait");
+  EXPECT_EQ(thrown<Deadlock>([&] { return stream.next(std::chrono::hours::max()); }), "it would wait");
+  EXPECT_EQ(thrown<Deadlock>([&] { return all(std::vector{future}, std::chrono::hours::max()); }), "it would wait");
+  EXPECT_EQ(thrown<Deadlock>([&] { return any(std::vector{future}, std::chrono::hours::max()); }), "it would wait");
+  over(calls.size() - 1);
+  over(calls.size() - 2);
+}
+
+TEST_F(ControllerTest, NeitherCopiesArgumentsNorPacksWhatNobodyReads) {
+  const auto gardeners = controller_.mesh("generators").actors<Gardener>("gardener");
+  Tree tree;
+  for (int i = 1; i < 255; ++i) {
+    Tree above;
+    above.below.push_back(std::move(tree));
+    tree = std::move(above);
+  }
+  Tree::copies = 0;
+  (void)gardeners.call<&Gardener::depth>(tree);
+  over(0);
+  EXPECT_EQ(Tree::copies, 0);
+  for (int i = 1; i < 1'000; ++i) {
+    Tree above;
+    above.below.push_back(std::move(tree));
+    tree = std::move(above);
+  }
+  EXPECT_EQ(thrown<BadArguments>([&] { return gardeners.call<&Gardener::depth>(tree); }),
+            "argument 1: nested too deeply: a value has at most 1024 containers within each other");
+}
+
+TEST_F(ControllerTest, TellsWhoWouldWaitForEver) {
+  std::vector<std::uint64_t> asked;
+  why_not_wait = [&](std::uint64_t call) {
+    asked.push_back(call);
+    return call == 0 ? "" : "it waits for itself";
+  };
+  const auto one = all_.at("host", 0).at("gpu", 2);
+  EXPECT_EQ(thrown<Deadlock>([&] { return one.fold<&Policy::other>(0, [](int a, int b) { return a + b; }); }),
+            "it waits for itself");
+  EXPECT_EQ(thrown<Deadlock>([&] { return one.stream<&Policy::other>().next(); }), "it waits for itself");
+  EXPECT_EQ(asked, (std::vector<std::uint64_t>{0, 1, 0, 2})) << "call 0 asks for the thread";
+  const auto waits = [&]() -> Task<int> { co_return co_await one.call_one<&Policy::other>(); };
+  EXPECT_EQ(thrown<Deadlock>([&] { return waits().run(); }), "it waits for itself");
+  over(2);  // then it goes on nowhere
+  const auto catches = [&]() -> Task<int> {
+    try {
+      co_return co_await one.call_one<&Policy::other>();
+    } catch (const Deadlock&) {
+    }
+    why_not_wait = nullptr;
+    on_call = [] {
+      answer(4, 2, 7);
+      over(4);
+    };
+    co_return co_await one.call_one<&Policy::other>();
+  };
+  EXPECT_EQ(catches().run(), 7);
+  over(3);
+  // A time that it has ends it, and only the thread may forbid it.
+  asked.clear();
+  why_not_wait = [&](std::uint64_t call) {
+    asked.push_back(call);
+    return std::string();
+  };
+  EXPECT_EQ(thrown<NotYet>([&] { return one.call_one<&Policy::other>().get(15ms), 0; }),
+            "no answer yet: 0 ranks of generators have answered");
+  EXPECT_EQ(asked, (std::vector<std::uint64_t>{0}));
+  why_not_wait = [](std::uint64_t call) { return call == 0 ? "this thread brings the answers" : ""; };
+  EXPECT_EQ(thrown<Deadlock>([&] { return one.call_one<&Policy::other>().get(1h), 0; }),
+            "this thread brings the answers");
+  for (const std::size_t call : {0U, 1U, 5U, 6U}) over(call);
 }
 
 TEST_F(ControllerTest, ThrowsTheFirstErrorByRankOrGivesAllOutcomes) {
@@ -289,13 +436,14 @@ TEST_F(ControllerTest, GoesOnOnceACallIsOver) {
 }
 
 TEST_F(ControllerTest, GivesHandlesAway) {
-  const auto some = all_.at("gpu", 1);
+  const auto some = all_.at("gpu", 1).within(3s);
   ActorMesh<Policy> read;
   codec::DecodeError error;
   ASSERT_TRUE(codec::decode(codec::encode(some), read, error)) << error.what;
   EXPECT_EQ(read, some);
   (void)read.call<&Policy::other>();
   EXPECT_EQ(calls[0].ranks, (std::vector<std::uint32_t>{1, 4}));
+  EXPECT_EQ(calls[0].as.deadline_ns, 3'000'000'000);
   over(0);
 }
 

@@ -115,7 +115,10 @@ inline std::string type_name(const std::type_info& type) {
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status),
                                                          &std::free);
-  return status == 0 ? name.get() : type.name();
+  const std::string spelt = status == 0 ? name.get() : type.name();
+  // What std::throw_with_nested makes of a type is that type to who threw it.
+  constexpr std::string_view kNested = "std::_Nested_exception<";
+  return spelt.starts_with(kNested) ? spelt.substr(kNested.size(), spelt.size() - kNested.size() - 1) : spelt;
 }
 
 template <class F>
@@ -157,7 +160,7 @@ class MONARCH_SEEN Args {
   // A MessagePack map with texts for keys. BadArguments where it is none.
   explicit Args(std::string_view map) {
     if (map.empty()) return;
-    codec::Reader reader(map);
+    codec::Reader reader(map, codec::kValueLimits);
     const auto names = reader.map();
     bool whole = static_cast<bool>(names);
     for (std::size_t i = 0; whole && i < names.count(); ++i) {
@@ -193,7 +196,8 @@ class MONARCH_SEEN Args {
       return static_cast<float>(get<double>(name));
     } else {
       T value{};
-      if (!codec::decode(found->second, value, error)) throw BadArguments("args." + name + ": " + error.what);
+      if (!codec::decode(found->second, value, error, codec::kValueLimits))
+        throw BadArguments("args." + name + ": " + error.what);
       return value;
     }
   }
@@ -290,10 +294,10 @@ struct Tail<std::tuple<First, Rest...>> {
   using Type = std::tuple<Rest...>;
 };
 
-// What a member is as an endpoint.
-template <auto F>
-struct Endpoint {
-  using Parameters = typename Member<decltype(F)>::Parameters;
+// What a member is as an endpoint, by its type.
+template <class M>
+struct EndpointOf {
+  using Parameters = typename Member<M>::Parameters;
   static constexpr bool kLater = [] {
     if constexpr (std::tuple_size_v<Parameters> == 0) {
       return false;
@@ -312,12 +316,14 @@ struct Endpoint {
     if constexpr (kLater) {
       return std::type_identity<typename IsReply<std::tuple_element_t<0, Parameters>>::Value>{};
     } else {
-      return std::type_identity<typename IsTask<std::decay_t<typename Member<decltype(F)>::Result>>::Value>{};
+      return std::type_identity<typename IsTask<std::decay_t<typename Member<M>::Result>>::Value>{};
     }
   }
   using Arguments = typename decltype(arguments())::type;
   using Result = typename decltype(result())::type;
 };
+template <auto F>
+using Endpoint = EndpointOf<std::remove_const_t<decltype(F)>>;
 
 // One after the other, so that it can be said which of them it is.
 template <class Tuple, std::size_t... I>
@@ -331,7 +337,7 @@ Tuple read_arguments(codec::Reader& reader, std::index_sequence<I...>) {
 
 template <class Tuple>
 Tuple arguments_of(std::string_view bytes) {
-  codec::Reader reader(bytes);
+  codec::Reader reader(bytes, codec::kValueLimits);
   const auto list = reader.array();
   if (!list) throw BadArguments("the arguments are no list: " + reader.error().what);
   if (list.count() != std::tuple_size_v<Tuple>) {
@@ -342,16 +348,54 @@ Tuple arguments_of(std::string_view bytes) {
   return values;
 }
 
+// What an exception says of itself, with those that it was thrown for (std::throw_with_nested).
+struct Words {
+  std::string type;
+  std::string text;
+};
+inline Words present_words(unsigned depth);
+template <class E>
+void add_cause(Words& words, const E& error, unsigned depth) {
+  constexpr unsigned kCauses = 32;
+  if (depth == kCauses) return;
+  try {
+    std::rethrow_if_nested(error);
+  } catch (...) {
+    const Words cause = present_words(depth + 1);
+    words.text += "; caused by " + cause.type + ": " + cause.text;
+  }
+}
+// Of the exception that is being handled.
+inline Words present_words(unsigned depth = 0) {
+  const auto text_of = [](const char* text) { return std::string(text == nullptr ? "" : text); };
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    Words words{type_name(typeid(error)), text_of(error.what())};
+    add_cause(words, error, depth);
+    return words;
+  } catch (const std::string& text) {
+    return {"std::string", text};
+  } catch (const char* text) {
+    return {"char const*", text_of(text)};
+  } catch (const std::nested_exception& error) {
+    Words words{type_name(typeid(error)), "something that is no std::exception"};
+    add_cause(words, error, depth);
+    return words;
+  } catch (...) {
+    const std::type_info* const type = abi::__cxa_current_exception_type();
+    return {type != nullptr ? type_name(*type) : std::string("?"), "something that is no std::exception"};
+  }
+}
+
 // `let_out`: told the type and the text of what was thrown.
 template <class Run, class LetOut>
 void guarded(const Run& run, const LetOut& let_out) {
   try {
     run();
-  } catch (const std::exception& error) {
-    let_out(type_name(typeid(error)), std::string(error.what()));
   } catch (...) {
-    const std::type_info* const type = abi::__cxa_current_exception_type();
-    let_out(type != nullptr ? type_name(*type) : std::string("?"), std::string("something that is no std::exception"));
+    const Words words = present_words();
+    let_out(words.type, words.text);
   }
 }
 

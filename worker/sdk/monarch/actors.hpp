@@ -13,8 +13,10 @@
 //                                                          counted, and a controller's on_failure is told of them
 //   …fold<…>(start, op, …)                                 op(op(start, first), second)… over values as they come
 //   …scatter<…>(list)                                      to each rank its own argument, in the order of the view
+//   …try_call…                                             Busy, where another would wait until a rank has less to do
 //
-// A handle is a value: it may be copied, kept, and sent as an argument.
+// Each takes its member either way. A handle is a value: it may be copied, kept, and sent as an argument, with its
+// within().
 //
 // Thread: any.
 
@@ -41,92 +43,11 @@
 #include <monarch/future.hpp>
 #include <monarch/mesh.hpp>
 #include <monarch/outcome.hpp>
+#include <monarch/sending.hpp>
 #include <monarch/signature.hpp>
 
 namespace monarch {
 inline namespace v1 MONARCH_INSIDE {
-
-namespace detail {
-
-// WARNING: a static object within a member of a class that is seen is STB_GNU_UNIQUE: all plugins of a process would
-// share it.
-template <auto F>
-const std::string& endpoint_name() {
-  static const std::string name(name_of<F>());
-  return name;
-}
-
-// As the parameters are, so that the endpoint finds what it takes.
-template <class Parameters, class... A>
-std::string packed(A&&... arguments) {
-  constexpr bool kAsMany = std::tuple_size_v<Parameters> == sizeof...(A);
-  static_assert(kAsMany, "as many arguments as the endpoint takes");
-  if constexpr (kAsMany) {
-    return codec::encode(Parameters(std::forward<A>(arguments)...));
-  } else {
-    return {};
-  }
-}
-
-// Errors of calls for whose values nobody waits.
-class BroadcastFailures {
- public:
-  using Run = std::function<void(const CallState& call, const CallState::Answered& ended, const std::string& what)>;
-  static BroadcastFailures& here() {
-    static BroadcastFailures failures;
-    return failures;
-  }
-  void add(const CallState& call, const CallState::Answered& ended, const std::string& what) {
-    Run run;
-    {
-      const std::lock_guard lock(mutex_);
-      ++count_;
-      run = run_;
-    }
-    if (run) run(call, ended, what);
-  }
-  std::uint64_t count() {
-    const std::lock_guard lock(mutex_);
-    return count_;
-  }
-  void tell(Run run) {
-    const std::lock_guard lock(mutex_);
-    run_ = std::move(run);
-  }
-
- private:
-  std::mutex mutex_;
-  std::uint64_t count_ = 0;
-  Run run_;
-};
-
-// How many calls this handle has under way at each rank of its view, and whose turn is next.
-class Turns {
- public:
-  std::size_t take(std::size_t ranks) {
-    const std::lock_guard lock(mutex_);
-    under_way_.resize(std::max(under_way_.size(), ranks));
-    std::size_t least = next_ % ranks;
-    for (std::size_t i = 1; i < ranks; ++i) {
-      const std::size_t place = (next_ + i) % ranks;
-      if (under_way_[place] < under_way_[least]) least = place;
-    }
-    ++under_way_[least];
-    next_ = least + 1;
-    return least;
-  }
-  void done(std::size_t place) {
-    const std::lock_guard lock(mutex_);
-    --under_way_[place];
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<std::size_t> under_way_;
-  std::size_t next_ = 0;
-};
-
-}  // namespace detail
 
 template <class C>
 class MONARCH_SEEN ActorMesh {
@@ -143,52 +64,42 @@ class MONARCH_SEEN ActorMesh {
   }
   ActorMesh at(std::string_view dim, std::uint32_t index) const { return with(view_.at(dim, index)); }
   // Calls through it end as DeadlineExceeded after this time.
-  ActorMesh within(Nanoseconds deadline) const {
+  ActorMesh within(Patience deadline) const {
     ActorMesh mesh = *this;
-    if (deadline == kForEver) {
-      mesh.deadline_.reset();
-    } else {
-      mesh.deadline_ = std::min<Nanoseconds>(deadline, std::chrono::hours(24 * 365 * 100));
-    }
+    mesh.deadline_ns_ = deadline.is_for_ever() ? 0 : std::max<std::int64_t>(deadline.time().count(), 1);  // 0: none
     return mesh;
   }
 
   template <auto F, class... A>
   auto stream(A&&... arguments) const {
-    using E = detail::Endpoint<F>;
-    return Stream<typename E::Result>(send<F>(view_, pack<F>(std::forward<A>(arguments)...)));
+    return Stream<ResultOf<F>>(send<F>(view_, 0, std::forward<A>(arguments)...));
   }
   template <auto F, class... A>
   auto call(A&&... arguments) const {
-    using E = detail::Endpoint<F>;
-    return Future<typename E::Result>(send<F>(view_, pack<F>(std::forward<A>(arguments)...)));
+    return Future<ResultOf<F>>(send<F>(view_, 0, std::forward<A>(arguments)...));
+  }
+  template <auto F, class... A>
+  auto try_call(A&&... arguments) const {
+    return Future<ResultOf<F>>(send<F>(view_, MONARCH_CALL_TRY, std::forward<A>(arguments)...));
   }
   template <auto F, class... A>
   auto call_one(A&&... arguments) const {
-    if (size() != 1) throw BadArguments("call_one: " + std::to_string(size()) + " ranks instead of one");
-    return FutureOne<typename detail::Endpoint<F>::Result>(call<F>(std::forward<A>(arguments)...));
+    need_one();
+    return FutureOne<ResultOf<F>>(call<F>(std::forward<A>(arguments)...));
   }
   template <auto F, class... A>
   auto choose(A&&... arguments) const {
-    if (size() == 0) throw BadArguments("choose: there is no rank");
-    const std::size_t place = turns_->take(size());
-    auto future = with(view_.only(place)).template call_one<F>(std::forward<A>(arguments)...);
-    future.then([turns = turns_, place](const auto& /*ended*/) { turns->done(place); });
-    return future;
+    const std::size_t place = take_turn();
+    return had_turn(place, with(view_.only(place)).template call_one<F>(std::forward<A>(arguments)...));
   }
   template <auto F, class... A>
   void broadcast(A&&... arguments) const {
-    const auto call = send<F>(view_, pack<F>(std::forward<A>(arguments)...), MONARCH_CALL_QUIET);
-    call->then([call, what = actor_ + "." + detail::endpoint_name<F>()] {
-      for (const auto& ended : call->so_far()) {
-        if (ended.kind != Kind::kValue) detail::BroadcastFailures::here().add(*call, ended, what);
-      }
-    });
+    count_failures(send<F>(view_, MONARCH_CALL_QUIET, std::forward<A>(arguments)...), detail::endpoint_name<F>());
   }
   // Until each rank of the view has an actor that can be called: it is made, and was not lost meanwhile. NotYet after
   // `within`, with what is known of one that has none.
-  void ready(Nanoseconds within) const {
-    const auto until = detail::moment_in(within);
+  void ready(Patience within) const {
+    const auto until = detail::moment_in(within.time());
     std::vector<std::size_t> missing(size());
     for (std::size_t place = 0; place < missing.size(); ++place) missing[place] = place;
     while (!missing.empty()) {
@@ -205,43 +116,105 @@ class MONARCH_SEEN ActorMesh {
   // Throws the first error.
   template <auto F, class T, class Op, class... A>
   T fold(T start, Op op, A&&... arguments) const {
-    for (auto&& outcome : stream<F>(std::forward<A>(arguments)...)) start = op(std::move(start), outcome.get());
-    return start;
+    return folded<ResultOf<F>>(send<F>(view_, 0, std::forward<A>(arguments)...), std::move(start), op);
   }
   template <auto F, class A>
   auto scatter(const std::vector<A>& each) const {
+    return Future<ResultOf<F>>(sent_to_each(each, [this](const auto& state, const View& one, const A& argument) {
+      send_part<F>(state, one, 0, argument);
+    }));
+  }
+
+  // By the member's value, as the first line of a program has it: MONARCH_ACTOR of the class has to be in this plugin.
+  template <detail::IsMember M, class... A>
+  auto stream(M member, A&&... arguments) const {
+    return Stream<ResultOfMember<M>>(send(member, view_, 0, std::forward<A>(arguments)...));
+  }
+  template <detail::IsMember M, class... A>
+  auto call(M member, A&&... arguments) const {
+    return Future<ResultOfMember<M>>(send(member, view_, 0, std::forward<A>(arguments)...));
+  }
+  template <detail::IsMember M, class... A>
+  auto try_call(M member, A&&... arguments) const {
+    return Future<ResultOfMember<M>>(send(member, view_, MONARCH_CALL_TRY, std::forward<A>(arguments)...));
+  }
+  template <detail::IsMember M, class... A>
+  auto call_one(M member, A&&... arguments) const {
+    need_one();
+    return FutureOne<ResultOfMember<M>>(call(member, std::forward<A>(arguments)...));
+  }
+  template <detail::IsMember M, class... A>
+  auto choose(M member, A&&... arguments) const {
+    const std::size_t place = take_turn();
+    return had_turn(place, with(view_.only(place)).call_one(member, std::forward<A>(arguments)...));
+  }
+  template <detail::IsMember M, class... A>
+  void broadcast(M member, A&&... arguments) const {
+    count_failures(send(member, view_, MONARCH_CALL_QUIET, std::forward<A>(arguments)...), name_of(member));
+  }
+  template <detail::IsMember M, class T, class Op, class... A>
+  T fold(M member, T start, Op op, A&&... arguments) const {
+    return folded<ResultOfMember<M>>(send(member, view_, 0, std::forward<A>(arguments)...), std::move(start), op);
+  }
+  template <detail::IsMember M, class A>
+  auto scatter(M member, const std::vector<A>& each) const {
+    return Future<ResultOfMember<M>>(
+        sent_to_each(each, [this, member](const auto& state, const View& one, const A& argument) {
+          this->send_part(member, state, one, 0, argument);
+        }));
+  }
+
+  bool operator==(const ActorMesh& other) const { return actor_ == other.actor_ && view_ == other.view_; }
+
+  MONARCH_FIELDS_INSIDE(actor_, view_, deadline_ns_)
+
+ private:
+  template <auto F>
+  using ResultOf = typename detail::Endpoint<F>::Result;
+  template <class M>
+  using ResultOfMember = typename detail::EndpointOf<M>::Result;
+
+  ActorMesh with(View view) const {
+    ActorMesh mesh(actor_, std::move(view));
+    mesh.deadline_ns_ = deadline_ns_;
+    return mesh;
+  }
+  void need_one() const {
+    if (size() != 1) throw BadArguments("call_one: " + std::to_string(size()) + " ranks instead of one");
+  }
+  std::size_t take_turn() const {
+    if (size() == 0) throw BadArguments("choose: there is no rank");
+    return turns_->take(size());
+  }
+  template <class F>
+  F had_turn(std::size_t place, F future) const {
+    future.then([turns = turns_, place](const auto& /*ended*/) { turns->done(place); });
+    return future;
+  }
+  void count_failures(const std::shared_ptr<detail::CallState>& call, const std::string& endpoint) const {
+    call->then([call, what = actor_ + "." + endpoint] {
+      for (const auto& ended : call->so_far()) {
+        if (ended.kind != Kind::kValue) detail::BroadcastFailures::here().add(*call, ended, what);
+      }
+    });
+  }
+  // It needs all of them, and waits for them as it waits for one.
+  template <class R, class T, class Op>
+  static T folded(const std::shared_ptr<detail::CallState>& call, T start, Op& op) {
+    while (auto answered = call->next(kForEver, true)) {
+      start = op(std::move(start), detail::outcome_of<R>(*call, std::move(*answered)).get());
+    }
+    return start;
+  }
+  template <class A, class Send>
+  std::shared_ptr<detail::CallState> sent_to_each(const std::vector<A>& each, const Send& send) const {
     if (each.size() != size()) {
       throw BadArguments("scatter: " + std::to_string(each.size()) + " arguments for " + std::to_string(size()) +
                          " ranks");
     }
     const auto state = detail::CallState::of(detail::host_here(), view_.mesh(), each.size());
-    for (std::size_t place = 0; place < each.size(); ++place) {
-      send_part<F>(state, view_.only(place), pack<F>(each[place]), 0);
-    }
-    return Future<typename detail::Endpoint<F>::Result>(state);
-  }
-
-  // By the member's value, as the first line of a program has it: MONARCH_ACTOR of the class has to be in this plugin.
-  template <class R, class B, class... P, class... A>
-  auto call(R (B::*member)(P...), A&&... arguments) const {
-    return call_member<typename detail::IsTask<std::decay_t<R>>::Value, std::tuple<std::decay_t<P>...>>(
-        member, std::forward<A>(arguments)...);
-  }
-  template <class R, class B, class... P, class... A>
-  auto call(R (B::*member)(P...) const, A&&... arguments) const {
-    return call_member<typename detail::IsTask<std::decay_t<R>>::Value, std::tuple<std::decay_t<P>...>>(
-        member, std::forward<A>(arguments)...);
-  }
-
-  bool operator==(const ActorMesh& other) const { return actor_ == other.actor_ && view_ == other.view_; }
-
-  MONARCH_FIELDS_INSIDE(actor_, view_)
-
- private:
-  ActorMesh with(View view) const {
-    ActorMesh mesh(actor_, std::move(view));
-    mesh.deadline_ = deadline_;
-    return mesh;
+    for (std::size_t place = 0; place < each.size(); ++place) send(state, view_.only(place), each[place]);
+    return state;
   }
 
   struct Unready {
@@ -249,7 +222,7 @@ class MONARCH_SEEN ActorMesh {
     std::string why;  // of the first
   };
   // Asks each once.
-  Unready unready(const std::vector<std::size_t>& places, Nanoseconds within) const {
+  Unready unready(const std::vector<std::size_t>& places, Patience within) const {
     const ActorMesh asked = this->within(within);
     std::vector<std::shared_ptr<detail::CallState>> calls;
     for (const std::size_t place : places) {
@@ -269,22 +242,38 @@ class MONARCH_SEEN ActorMesh {
   }
 
   template <auto F, class... A>
-  static std::string pack(A&&... arguments) {
-    return detail::packed<typename detail::Endpoint<F>::Arguments>(std::forward<A>(arguments)...);
-  }
-  template <auto F>
-  std::shared_ptr<detail::CallState> send(const View& view, const std::string& arguments,
-                                          std::uint32_t flags = 0) const {
+  std::shared_ptr<detail::CallState> send(const View& view, std::uint32_t flags, A&&... arguments) const {
     auto state = detail::CallState::of(detail::host_here(), view.mesh(), 1);
-    send_part<F>(state, view, arguments, flags);
+    send_part<F>(state, view, flags, std::forward<A>(arguments)...);
     return state;
   }
-  template <auto F>
-  void send_part(const std::shared_ptr<detail::CallState>& state, const View& view, const std::string& arguments,
-                 std::uint32_t flags) const {
+  template <auto F, class... A>
+  void send_part(const std::shared_ptr<detail::CallState>& state, const View& view, std::uint32_t flags,
+                 A&&... arguments) const {
     using E = detail::Endpoint<F>;
     send_named(state, view, detail::endpoint_name<F>(), signature_of<typename E::Result, typename E::Arguments>(),
-               arguments, flags);
+               detail::packed<typename E::Arguments>(std::forward<A>(arguments)...), flags);
+  }
+  template <detail::IsMember M, class... A>
+  std::shared_ptr<detail::CallState> send(M member, const View& view, std::uint32_t flags, A&&... arguments) const {
+    auto state = detail::CallState::of(detail::host_here(), view.mesh(), 1);
+    send_part(member, state, view, flags, std::forward<A>(arguments)...);
+    return state;
+  }
+  template <detail::IsMember M, class... A>
+  void send_part(M member, const std::shared_ptr<detail::CallState>& state, const View& view, std::uint32_t flags,
+                 A&&... arguments) const {
+    using E = detail::EndpointOf<M>;
+    send_named(state, view, name_of(member), signature_of<typename E::Result, typename E::Arguments>(),
+               detail::packed<typename E::Arguments>(std::forward<A>(arguments)...), flags);
+  }
+  template <class M>
+  static const std::string& name_of(M member) {
+    const std::string* const name = detail::Members<C>::name_of(member);
+    if (name != nullptr) return *name;
+    throw BadArguments(
+        "this plugin does not say what that endpoint is called: write call<&Class::member>(…), or have "
+        "MONARCH_ACTOR of the class in it");
   }
   void send_named(const std::shared_ptr<detail::CallState>& state, const View& view, const std::string& endpoint,
                   const std::string& signature, const std::string& arguments, std::uint32_t flags) const {
@@ -298,27 +287,12 @@ class MONARCH_SEEN ActorMesh {
     call.ranks = ranks.data();
     call.ranks_count = ranks.size();
     call.arguments = {arguments.data(), arguments.size()};
-    // 0 would be none.
-    call.deadline_ns = deadline_ ? std::max<std::int64_t>(deadline_->count(), 1) : 0;
+    call.deadline_ns = deadline_ns_;
     detail::CallState::send(state, call);
   }
-  template <class R, class Parameters, class M, class... A>
-  auto call_member(M member, A&&... arguments) const {
-    const std::string* const name = detail::Members<C>::name_of(member);
-    if (name == nullptr) {
-      throw BadArguments(
-          "this plugin does not say what that endpoint is called: write call<&Class::member>(…), or have "
-          "MONARCH_ACTOR of the class in it");
-    }
-    const auto state = detail::CallState::of(detail::host_here(), view_.mesh(), 1);
-    send_named(state, view_, *name, signature_of<std::decay_t<R>, Parameters>(),
-               detail::packed<Parameters>(std::forward<A>(arguments)...), 0);
-    return Future<std::decay_t<R>>(state);
-  }
-
   std::string actor_;
   View view_;
-  std::optional<Nanoseconds> deadline_;
+  std::int64_t deadline_ns_ = 0;                                              // none
   std::shared_ptr<detail::Turns> turns_ = std::make_shared<detail::Turns>();  // owners: the copies of this handle
 };
 

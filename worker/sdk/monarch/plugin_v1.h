@@ -57,11 +57,14 @@ typedef struct monarch_ranks_v1 {
   uint32_t step;
 } monarch_ranks_v1;
 
-enum { MONARCH_CALL_QUIET = 1 /* of values nothing is told */ };
+enum {
+  MONARCH_CALL_QUIET = 1, /* of values nothing is told */
+  MONARCH_CALL_TRY = 2    /* where it would wait, it is MONARCH_BUSY */
+};
 
 typedef struct monarch_call_v1 {
   uint32_t struct_size;
-  uint32_t flags; /* MONARCH_CALL_QUIET */
+  uint32_t flags; /* MONARCH_CALL_QUIET | MONARCH_CALL_TRY */
   const char* mesh;
   const char* actor;
   const char* endpoint;
@@ -69,7 +72,7 @@ typedef struct monarch_call_v1 {
   const monarch_ranks_v1* ranks;
   size_t ranks_count; /* of these structs */
   monarch_bytes_v1 arguments;
-  int64_t deadline_ns; /* from now; 0: none */
+  int64_t deadline_ns; /* from now; 0, or more than a hundred years: none */
   /* On a thread of the host's, for each rank once; NULL: that was the last. It must not wait. */
   void (*on_answer)(void* user, const monarch_answer_v1* answer);
   void* user;
@@ -96,7 +99,8 @@ typedef struct monarch_waiting_v1 {
   uint32_t struct_size;
   uint32_t reserved; /* 0 */
   /* Once it has waited for a moment, and again each second; end() follows in any case. Not 0: the actor would wait for
-   * itself, and `why` says how, in at most why_size bytes with the 0 behind them. */
+   * itself, or the thread that brings answers for one, and `why` says how, in at most why_size bytes with the 0 behind
+   * them. Call 0 is none, and asks for the thread alone. */
   int (*begin)(const monarch_host_v1* host, uint64_t call, char* why, size_t why_size);
   void (*end)(const monarch_host_v1* host, uint64_t call);
 } monarch_waiting_v1;

@@ -32,27 +32,69 @@ class MONARCH_SEEN Task;
 
 namespace detail {
 
-// The coroutines of one thread that can go on. Owners: the thread, and who will say so.
+// What a coroutine waits for. Owners: its frame, the call until it is over, and the resumer.
+struct MONARCH_SEEN Await {
+  std::coroutine_handle<> waiter;
+  std::shared_ptr<CallState> call;
+  std::exception_ptr error;  // nothing would end it
+};
+
+// The coroutines of one thread that can go on. The thread is its actor's, and does nothing else until one can: so it
+// waits as get() does. Owners: the thread, and who will say so.
 class Resumer {
  public:
-  void put(std::coroutine_handle<> ready) {
+  void wait_for(std::shared_ptr<Await> await) {
+    const std::lock_guard lock(mutex_);
+    awaited_ = std::move(await);
+  }
+  void put(const std::shared_ptr<Await>& await) {
     {
       const std::lock_guard lock(mutex_);
-      ready_.push_back(ready);
+      if (await->error) return;  // it has gone on already
+      if (awaited_ == await) awaited_.reset();
+      ready_.push_back(await->waiter);
     }
     changed_.notify_one();
   }
   std::coroutine_handle<> take() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !ready_.empty(); });
+    const auto has_one = [this] { return !ready_.empty(); };
+    if (!changed_.wait_for(lock, kSoon, has_one)) look_and_wait(lock);
     const std::coroutine_handle<> next = ready_.front();
     ready_.pop_front();
     return next;
   }
 
  private:
+  void look_and_wait(std::unique_lock<std::mutex>& lock) {
+    std::optional<Waiting> told;
+    while (ready_.empty()) {
+      if (const std::shared_ptr<Await> await = awaited_) {
+        if (!told) told.emplace(await->call->host());
+        lock.unlock();
+        const std::exception_ptr error = look(*await->call, *told);
+        lock.lock();
+        if (error && awaited_ == await) {
+          await->error = error;
+          awaited_.reset();
+          return ready_.push_back(await->waiter);
+        }
+      }
+      (void)changed_.wait_for(lock, kLookEvery, [this] { return !ready_.empty(); });
+    }
+  }
+  static std::exception_ptr look(const CallState& call, Waiting& told) {
+    try {
+      call.look(told);
+      return nullptr;
+    } catch (const Deadlock&) {
+      return std::current_exception();
+    }
+  }
+
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::shared_ptr<Await> awaited_;
   std::deque<std::coroutine_handle<>> ready_;
 };
 
@@ -113,12 +155,20 @@ struct MONARCH_SEEN TaskAwaiter {
 template <class F>
 struct MONARCH_SEEN FutureAwaiter {
   F future;
+  std::shared_ptr<Await> await;
   bool await_ready() const { return future.ready(); }
   template <class P>
   void await_suspend(std::coroutine_handle<P> self) const {
-    future.then([resumer = self.promise().resumer, self](const auto& /*ended*/) { resumer->put(self); });
+    await->waiter = self;
+    await->call = future.state();
+    const std::shared_ptr<Resumer> resumer = self.promise().resumer;
+    resumer->wait_for(await);
+    future.then([resumer, await = await](const auto& /*ended*/) { resumer->put(await); });
   }
-  auto await_resume() const { return future.get(); }
+  auto await_resume() const {
+    if (await->error) std::rethrow_exception(await->error);
+    return future.get();
+  }
 };
 
 }  // namespace detail
@@ -177,11 +227,11 @@ struct IsTask<Task<T>> : std::true_type {
 // What get() would give or throw.
 template <class R>
 auto operator co_await(Future<R> future) {
-  return detail::FutureAwaiter<Future<R>>{std::move(future)};
+  return detail::FutureAwaiter<Future<R>>{std::move(future), std::make_shared<detail::Await>()};
 }
 template <class R>
 auto operator co_await(FutureOne<R> future) {
-  return detail::FutureAwaiter<FutureOne<R>>{std::move(future)};
+  return detail::FutureAwaiter<FutureOne<R>>{std::move(future), std::make_shared<detail::Await>()};
 }
 
 }  // namespace MONARCH_INSIDE
