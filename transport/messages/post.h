@@ -312,6 +312,9 @@ MONARCH_MESSAGE(PostCard, 157, name, text)
 inline constexpr const char* kCardsActor = "@cards";
 inline constexpr std::size_t kCardNameBytes = 64;
 inline constexpr std::size_t kActorNameBytes = 256;
+// What a caller may have under way at one actor of a rank; more wait at his post.
+inline constexpr std::size_t kWindowCalls = 1'024;
+inline constexpr std::uint64_t kWindowBytes = 64U << 20U;
 inline constexpr std::size_t kOutcomeTextBytes = 64U << 10U;  // of each text of an outcome that a rank says
 
 // ---- post ↔ post ----

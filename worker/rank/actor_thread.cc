@@ -1,6 +1,5 @@
 #include "worker/rank/actor_thread.h"
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <string_view>
@@ -55,7 +54,10 @@ bool ActorThread::join(Duration patience) {
 }
 
 void ActorThread::refuse(const Run& run) const {
-  host_.fail(run.delivery, "monarch::Stopping", "it has not run: the rank was told to end", "");
+  CallOutcome outcome;
+  outcome.kind = OutcomeKind::kRankLost;
+  outcome.text = "it has not run: the rank was told to end";
+  run.delivery->of->answer(run.delivery, std::move(outcome), {});
 }
 
 const monarch_endpoint_v1* ActorThread::find(const std::string& endpoint) const {
@@ -69,7 +71,8 @@ void ActorThread::put(Run run) {
   {
     const std::lock_guard lock(mutex_);
     if (!stopping_) {
-      waiting_.push_back(std::move(run));
+      Queue& queue = run.endpoint->at_most == 0 ? waiting_ : lanes_[run.endpoint].waiting;
+      queue.emplace(++came_, std::move(run));
       summon();
       return changed_.notify_all();
     }
@@ -78,25 +81,23 @@ void ActorThread::put(Run run) {
 }
 
 bool ActorThread::take_out(const monarch_delivery_v1* delivery) {
+  const auto is_it = [delivery](const auto& one) { return one.second.delivery == delivery; };
   const std::lock_guard lock(mutex_);
-  const auto found =
-      std::find_if(waiting_.begin(), waiting_.end(), [delivery](const Run& run) { return run.delivery == delivery; });
-  if (found == waiting_.end()) return false;
-  waiting_.erase(found);
-  summon();
-  changed_.notify_all();
-  return true;
+  bool taken = std::erase_if(waiting_, is_it) > 0;
+  for (auto& [endpoint, lane] : lanes_) taken = taken || std::erase_if(lane.waiting, is_it) > 0;
+  return taken;
 }
 
 void ActorThread::begin_stop() {
-  std::deque<Run> not_run;
+  Queue not_run;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
     not_run.swap(waiting_);
+    for (auto& [endpoint, lane] : lanes_) not_run.merge(lane.waiting);
   }
   changed_.notify_all();
-  for (const Run& run : not_run) refuse(run);
+  for (const auto& [came, run] : not_run) refuse(run);
 }
 
 void ActorThread::live(const monarch_place_v1& place) {
@@ -123,36 +124,41 @@ void ActorThread::live(const monarch_place_v1& place) {
 
 void ActorThread::serve(std::unique_lock<std::mutex>& lock) {
   for (;;) {
-    changed_.wait(lock, [this] { return stopping_ || may_begin(By::kOwn); });
+    changed_.wait(lock, [this] { return stopping_ || next_own() != nullptr; });
     if (stopping_) return;
-    const Run run = take_first();
+    const Run run = take_first(*next_own());
     present_here = {&name_, run.delivery->id};
     invoke(run, lock);
     present_here = {};
   }
 }
 
-bool ActorThread::may_begin(By by) const {
-  if (waiting_.empty()) return false;
-  const monarch_endpoint_v1* const next = waiting_.front().endpoint;
-  if (next->at_most == 0) return by == By::kOwn;
-  const auto running = running_.find(next);
-  const bool fits = running == running_.end() || running->second < next->at_most;
-  return fits && (by == By::kHelper || alone_);
+ActorThread::Lane* ActorThread::next_lane() {
+  Lane* next = nullptr;
+  for (auto& [endpoint, lane] : lanes_) {
+    if (lane.waiting.empty() || lane.running >= endpoint->at_most) continue;
+    if (next == nullptr || lane.waiting.begin()->first < next->waiting.begin()->first) next = &lane;
+  }
+  return next;
 }
 
-// It has begun once this returns, so that what comes after it begins after it.
-ActorThread::Run ActorThread::take_first() {
-  Run run = std::move(waiting_.front());
-  waiting_.pop_front();
-  if (run.endpoint->at_most > 0) ++running_[run.endpoint];
+ActorThread::Queue* ActorThread::next_own() {
+  Queue* const own = waiting_.empty() ? nullptr : &waiting_;
+  Lane* const beside = alone_ ? next_lane() : nullptr;
+  if (beside == nullptr) return own;
+  const bool own_is_first = own != nullptr && own->begin()->first < beside->waiting.begin()->first;
+  return own_is_first ? own : &beside->waiting;
+}
+
+ActorThread::Run ActorThread::take_first(Queue& queue) {
+  Run run = std::move(queue.extract(queue.begin()).mapped());
+  if (run.endpoint->at_most > 0) ++lanes_[run.endpoint].running;
   summon();
-  if (!waiting_.empty()) changed_.notify_all();
   return run;
 }
 
 void ActorThread::summon() {
-  if (idle_helpers_ > 0 || stopping_ || !may_begin(By::kHelper)) return;
+  if (idle_helpers_ > 0 || stopping_ || next_lane() == nullptr) return;
   try {
     helpers_.emplace_back([this] { help(); });
     ++idle_helpers_;
@@ -165,10 +171,10 @@ void ActorThread::summon() {
 void ActorThread::help() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return stopping_ || may_begin(By::kHelper); });
+    changed_.wait(lock, [this] { return stopping_ || next_lane() != nullptr; });
     --idle_helpers_;
     if (stopping_) return;
-    const Run run = take_first();
+    const Run run = take_first(next_lane()->waiting);
     invoke(run, lock);
     ++idle_helpers_;
   }
@@ -181,7 +187,7 @@ void ActorThread::invoke(const Run& run, std::unique_lock<std::mutex>& lock) {
   run.endpoint->invoke(actor_, {arguments.data(), arguments.size()}, &host_, run.delivery);
   lock.lock();
   if (run.endpoint->at_most == 0) return;
-  --running_[run.endpoint];
+  --lanes_[run.endpoint].running;
   changed_.notify_all();
 }
 

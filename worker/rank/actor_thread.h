@@ -2,7 +2,7 @@
 
 // ActorThread: an actor of this rank and its thread. It is made, run and destroyed there. It has one call at a time, in
 // the order in which they came; a concurrent endpoint runs beside all others on threads that are made as they are
-// needed, at most as many as it says, and only the order of the starts is kept: what waits first is begun first.
+// needed, at most as many as it says. Its calls wait for each other alone, and begin in the order in which they came.
 //
 // Thread: the owner's; put() and take_out() any. Lifetime: the destructor waits for what runs; what waits is answered
 // that it is not run.
@@ -10,7 +10,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -67,13 +66,22 @@ class ActorThread {
       : of_(of), host_(host), name_(std::move(name)) {}
   void live(const monarch_place_v1& place);
   void refuse(const Run& run) const;
+  // What waits, in the order in which it came.
+  using Queue = std::map<std::uint64_t, Run>;
+  // A concurrent endpoint's.
+  struct Lane {
+    Queue waiting;
+    std::uint32_t running = 0;
+  };
   void serve(std::unique_lock<std::mutex>& lock);
   void help();
-  // Whether that which waits first may begin, on the actor's own thread or on a helper's.
-  enum class By : std::uint8_t { kOwn, kHelper };
-  bool may_begin(By by) const;
-  Run take_first();
-  // Somebody is there to begin what waits first, once it may.
+  // That of those that may begin beside all others which came first; nullptr: there is none.
+  Lane* next_lane();
+  // Where the actor's own thread takes the next one; nullptr: it has nothing to do.
+  Queue* next_own();
+  // It has begun once this returns.
+  Run take_first(Queue& queue);
+  // Somebody is there to begin what may begin beside all others.
   void summon();
   void invoke(const Run& run, std::unique_lock<std::mutex>& lock);
 
@@ -87,10 +95,11 @@ class ActorThread {
   std::string why_not_;  // it could not be made
   bool stopping_ = false;
   bool ended_ = false;  // and destroyed
-  std::deque<Run> waiting_;
+  std::uint64_t came_ = 0;
+  Queue waiting_;                                     // one at a time
+  std::map<const monarch_endpoint_v1*, Lane> lanes_;  // the others
   std::size_t idle_helpers_ = 0;
   bool alone_ = false;  // no thread is to be had just now: what should overlap does not
-  std::map<const monarch_endpoint_v1*, std::uint32_t> running_;  // concurrent ones
   std::vector<std::thread> helpers_;
   std::thread thread_;
 };

@@ -55,11 +55,17 @@ PostCall message_of(const monarch_call_v1& asked) {
   }
   call.target = {.actor = asked.actor, .endpoint = asked.endpoint, .signature = asked.signature};
   call.quiet = (asked.flags & MONARCH_CALL_QUIET) != 0;
-  if (asked.deadline_ns > 0) call.deadline = boot_now() + Duration::nanoseconds(asked.deadline_ns);
+  call.deadline = deadline_after(asked.deadline_ns, boot_now());
   return call;
 }
 
 }  // namespace
+
+std::optional<Instant> deadline_after(std::int64_t nanoseconds, Instant now) {
+  constexpr std::int64_t kLongest = Duration::seconds(100LL * 365 * 24 * 3'600).count_nanoseconds();
+  if (nanoseconds <= 0 || nanoseconds >= kLongest) return std::nullopt;
+  return now + Duration::nanoseconds(nanoseconds);
+}
 
 void Calls::stop() {
   std::shared_ptr<DoorThread> ended;
@@ -124,6 +130,9 @@ void Calls::send_unsent(const DoorThread::Connection& connection) {
 std::uint64_t Calls::call(const monarch_call_v1& asked) {
   PostCall message = message_of(asked);
   Call call{.by = nullptr,
+            .mesh = message.mesh,
+            .actor = message.target.actor,
+            .bytes = asked.arguments.size,
             .ranks = message.ranks,
             .answered = {},
             .waited = Call::Waited::kNot,
@@ -131,7 +140,8 @@ std::uint64_t Calls::call(const monarch_call_v1& asked) {
             .on_answer = asked.on_answer,
             .user = asked.user};
   const std::shared_ptr<DoorThread> by = door();
-  const Instant patience = boot_now() + kPostPatience;
+  const bool tries = (asked.flags & MONARCH_CALL_TRY) != 0;
+  const Instant patience = boot_now() + (tries ? Duration::zero() : kPostPatience);
   const bool by_deadline = message.deadline && *message.deadline < patience;
   for (;;) {
     if (by != nullptr) call.by = by->wait(by_deadline ? *message.deadline : patience);
@@ -145,11 +155,16 @@ std::uint64_t Calls::call(const monarch_call_v1& asked) {
       calls_.emplace(unsent_.back().message.id, call);
       return unsent_.back().message.id;
     }
-    if (call.by != nullptr) {
+    const std::string busy = tries && call.by != nullptr ? why_busy(call) : std::string();
+    if (call.by != nullptr && busy.empty()) {
       calls_.emplace(message.id, call);
       break;
     }
     lock.unlock();
+    if (tries) {
+      end(call, {MONARCH_BUSY, busy.empty() ? "the post of this host does not answer just now" : busy});
+      return message.id;
+    }
     end(call, by_deadline ? Ending{MONARCH_DEADLINE, "it was not sent: the post of this host does not answer"}
                           : Ending{MONARCH_REFUSED, "the post of this host does not answer"});
     return message.id;
@@ -160,6 +175,43 @@ std::uint64_t Calls::call(const monarch_call_v1& asked) {
   if (sent.ok() || sent.error().code == ErrorCode::kGone) return number;  // the end of a connection is heard
   if (const auto not_sent = take(number)) end(*not_sent, {MONARCH_REFUSED, sent.error().message});
   return number;
+}
+
+std::string Calls::why_busy(const Call& call) const {
+  const PostWelcome& may = call.by->welcome();
+  const auto names = [](const Call& one, std::uint32_t rank) {
+    return std::any_of(one.ranks.begin(), one.ranks.end(), [rank](const RankSteps& steps) {
+      const std::uint32_t beyond = rank - steps.first;
+      const std::uint32_t step = std::max(steps.step, 1U);
+      return rank >= steps.first && beyond % step == 0 && beyond / step < steps.count;
+    });
+  };
+  std::uint64_t bytes = 0;
+  std::vector<const Call*> there;  // at the same actor
+  for (const auto& [number, one] : calls_) {
+    bytes += one.bytes;
+    if (one.mesh == call.mesh && one.actor == call.actor) there.push_back(&one);
+  }
+  if (calls_.size() >= may.calls || bytes + call.bytes > may.call_bytes) {
+    return text(calls_.size(), " calls of ", amount_text(bytes), " are under way by this process");
+  }
+  for (const RankSteps& steps : call.ranks) {
+    for (std::uint32_t i = 0; i < steps.count; ++i) {
+      const std::uint32_t rank = steps.first + i * steps.step;
+      std::size_t calls = 0;
+      std::uint64_t held = 0;
+      for (const Call* const one : there) {
+        const bool waits = names(*one, rank) && std::count(one->answered.begin(), one->answered.end(), rank) == 0;
+        calls += waits ? 1 : 0;
+        held += waits ? one->bytes : 0;
+      }
+      if (calls > 0 && (calls >= kWindowCalls || held + call.bytes > kWindowBytes)) {
+        return text(calls, " calls of ", amount_text(held), " are under way at ", call.actor, " of ", call.mesh, '/',
+                    rank);
+      }
+    }
+  }
+  return "";
 }
 
 // WARNING: nothing here waits for the post to read. One that has too much of this process' calls does not, and what it
@@ -179,6 +231,11 @@ std::string Calls::begin_wait(std::uint64_t number, const std::string& actor, st
     return call == calls_.end() || call->second.waited == Call::Waited::kTold;
   });
   return call == calls_.end() ? std::string() : call->second.ring;
+}
+
+bool Calls::is_here() {
+  const std::lock_guard lock(starting_);
+  return door_ != nullptr && door_->is_here();
 }
 
 void Calls::end_wait(std::uint64_t number) {

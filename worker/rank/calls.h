@@ -18,10 +18,14 @@
 #include <monarch/plugin_v1.h>
 
 #include "transport/base/result.h"
+#include "transport/base/time.h"
 #include "transport/messages/post.h"
 #include "worker/rank/door_thread.h"
 
 namespace monarch {
+
+// The deadline of a call that has so many nanoseconds; nothing: it has none.
+std::optional<Instant> deadline_after(std::int64_t nanoseconds, Instant now);
 
 class Calls {
  public:
@@ -40,7 +44,7 @@ class Calls {
   // What is open ends, and what is called later.
   void stop();
 
-  // Waits while too much is under way. The number is for cancel().
+  // Waits while too much is under way; with MONARCH_CALL_TRY it is busy instead. The number is for cancel().
   std::uint64_t call(const monarch_call_v1& asked);
   void cancel(std::uint64_t number);
   // Waits for the post's first word. nullptr: there is no such mesh, or this process is about to end. Never freed.
@@ -51,12 +55,17 @@ class Calls {
   // for ever, as the post says; empty: none is known. A post that does not say anything is asked again by the next.
   std::string begin_wait(std::uint64_t number, const std::string& actor, std::uint64_t delivery);
   void end_wait(std::uint64_t number);
+  // Whether this is the thread that brings answers.
+  bool is_here();
   // The hello has to say that it watches. `run` is kept and called until the process ends.
   void watch(std::function<void(const Failure&)> run);
 
  private:
   struct Call {
     DoorThread::Connection by;
+    std::string mesh;
+    std::string actor;
+    std::uint64_t bytes = 0;
     std::vector<RankSteps> ranks;
     std::vector<std::uint32_t> answered;  // in the order in which they were
     enum class Waited : std::uint8_t { kNot, kAsked, kTold } waited = Waited::kNot;
@@ -75,6 +84,8 @@ class Calls {
   };
 
   std::shared_ptr<DoorThread> door();
+  // Why a call would wait; empty: it would not.
+  std::string why_busy(const Call& call) const;
   void came(const DoorThread::Connection& connection);
   void send_unsent(const DoorThread::Connection& connection);
   void heard(DoorClient::Heard& heard);

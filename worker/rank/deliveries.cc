@@ -19,6 +19,19 @@ monarch_delivery_v1* Deliveries::add(std::uint64_t id, const DoorThread::Connect
   return added;
 }
 
+namespace {
+
+// Its middle is left out where it is too long: what is at its end says most, and what is at its beginning says of what.
+void shorten(std::string& words) {
+  constexpr std::string_view kLeftOut = " [... ] ";
+  constexpr std::size_t kBeginning = 4U << 10U;
+  if (words.size() <= kOutcomeTextBytes) return;
+  constexpr std::size_t kEnd = kOutcomeTextBytes - kBeginning - kLeftOut.size();
+  words = text(std::string_view(words).substr(0, kBeginning), kLeftOut, words.substr(words.size() - kEnd));
+}
+
+}  // namespace
+
 std::unique_ptr<monarch_delivery_v1> Deliveries::remove(monarch_delivery_v1* delivery) {
   const std::lock_guard lock(mutex_);
   auto node = open_.extract({delivery->by.get(), delivery->id});
@@ -28,12 +41,13 @@ std::unique_ptr<monarch_delivery_v1> Deliveries::remove(monarch_delivery_v1* del
 void Deliveries::answer(monarch_delivery_v1* delivery, CallOutcome outcome, std::string_view value) {
   const auto ended = remove(delivery);
   if (ended == nullptr) return;
+  for (std::string* const words : {&outcome.type, &outcome.text, &outcome.traceback}) shorten(*words);
   PostReply reply{.delivery = ended->id, .outcome = std::move(outcome)};
   const std::uint64_t most = ended->by->welcome().body_bytes;
   if (most > 0 && value.size() > most) {
-    reply.outcome.kind = OutcomeKind::kRemoteError;
-    reply.outcome.type = "monarch::TooLarge";
-    reply.outcome.text = text("its result has ", value.size(), " bytes, and at most ", most, " are carried");
+    reply.outcome.kind = OutcomeKind::kRefused;
+    reply.outcome.text =
+        text("it has run, and its result has ", value.size(), " bytes: at most ", most, " are carried");
     return (void)ended->by->send(reply, {});
   }
   const Status sent = ended->by->send(reply, value);

@@ -48,8 +48,7 @@ void Intake::deliver(const DoorThread::Connection& by, PostDeliver given, std::v
   }
   PostReply reply;
   reply.delivery = given.delivery;
-  reply.outcome.kind = OutcomeKind::kRemoteError;
-  reply.outcome.type = "monarch::NotDelivered";
+  reply.outcome.kind = OutcomeKind::kRefused;
   const std::string called = text(given.target.actor, '.', given.target.endpoint);
   if (endpoint == nullptr) {
     reply.outcome.text = text("this process has no ", called);

@@ -87,6 +87,7 @@ RankHost::RankHost(const RankPlace& place, bool watches) : calls_(place.post, ca
 bool RankHost::wait_for_post() { return calls_.wait(); }
 
 std::string RankHost::begin_wait(std::uint64_t call) {
+  if (calls_.is_here()) return "a wait on the thread that brings the answers (of then(), of on_failure()) has no end";
   const ActorThread::Present present = ActorThread::present();
   return present.actor == nullptr ? std::string() : calls_.begin_wait(call, *present.actor, present.delivery);
 }

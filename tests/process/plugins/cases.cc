@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <iostream>
 #include <mutex>
 #include <set>
@@ -63,6 +64,9 @@ class Counter : public monarch::Actor {
   // Waits for another actor of its rank, which waits for this one.
   int ring(const monarch::ActorMesh<Other>& other, const monarch::ActorMesh<Counter>& self);
   int ask(const monarch::ActorMesh<Counter>& whom) { return whom.call_one<&Counter::get>().get(); }
+  int ask_by_fold(const monarch::ActorMesh<Counter>& whom) {
+    return whom.fold<&Counter::get>(0, [](int sum, int value) { return sum + value; });
+  }
   int ask_back(const monarch::ActorMesh<Counter>& whom, const monarch::ActorMesh<Counter>& self) {
     return whom.call_one<&Counter::ask>(self).get();
   }
@@ -307,6 +311,21 @@ void tells_deadlocks(monarch::Controller& controller, const Counters& all) {
   const auto nested = other.within(5s).call_one<&Other::ask>(other, one).collect();
   expect(!nested && nested.text.find("it waits for itself") != std::string::npos, nested.text);
   const auto next = all.at("host", 1).at("gpu", 1);
+  const auto coroutine = one.within(20s).call_one<&Counter::ask_both>(next, one).collect();
+  expect_equal(coroutine.type, std::string("monarch::Deadlock"), "by co_await");
+  const auto folds = one.within(20s).call_one<&Counter::ask_by_fold>(one).collect();
+  expect_equal(folds.type, std::string("monarch::Deadlock"), "by fold");
+  std::promise<std::string> within_then;
+  one.call_one<&Counter::get>().then([&](const auto& /*ended*/) {
+    try {
+      within_then.set_value(std::to_string(one.call_one<&Counter::get>().get(20s)));
+    } catch (const monarch::Deadlock& error) {
+      within_then.set_value(error.what());
+    }
+  });
+  // It may be over before then() is called: this thread runs it then, and waits as it may.
+  const std::string told = within_then.get_future().get();
+  expect(told == "16" || told.find("on the thread that brings the answers") != std::string::npos, told);
   tells(one.within(5s).call_one<&Counter::ask_back>(next, one).collect(), "counter of t/2", "counter of t/3");
   expect_equal(one.within(5s).call_one<&Counter::ask_overlap>(one).get(), 1, "what overlaps runs beside who asks");
 }
@@ -392,6 +411,7 @@ MONARCH_PLUGIN(MONARCH_ACTOR(Counter, &Counter::add, &Counter::get, &Counter::wh
                              &Counter::slow, &Counter::slept, &Counter::echo, &Counter::note, &Counter::notes,
                              &Counter::later, &Counter::answer_all, &Counter::forget,
                              MONARCH_CONCURRENT(&Counter::overlap, 3), &Counter::ask, &Counter::ask_back,
-                             &Counter::ask_overlap, &Counter::ask_both, &Counter::score, &Counter::ring),
+                             &Counter::ask_by_fold, &Counter::ask_overlap, &Counter::ask_both, &Counter::score,
+                             &Counter::ring),
                MONARCH_ACTOR(Other, &Other::get, &Other::back, &Other::ask), MONARCH_ACTOR(Score, &Score::add))
 MONARCH_CONTROLLER(cases)

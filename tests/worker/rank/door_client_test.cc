@@ -8,9 +8,12 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "tests/worker/post_lab.h"
 #include "transport/wire/codec.h"
+#include "worker/rank/calls.h"
+#include "worker/rank/deliveries.h"
 
 namespace monarch {
 namespace {
@@ -84,6 +87,78 @@ TEST_F(DoorClientTest, CarriesBodiesOfAnySizeBothWays) {
     EXPECT_EQ(value->bytes(), arguments + "!");
     ASSERT_TRUE(caller->hear(kPatience).ok()) << "it is over";
   }
+}
+
+// What a rank lets out however long: the caller has its end, and the rank's connection stands.
+TEST_F(DoorClientTest, CutsTextsThatAreTooLongAndSaysWhatHasNotRun) {
+  ASSERT_FALSE(HasFatalFailure());
+  tell_roster(1);
+  const auto caller = come(0, hello("control", 0, false));
+  const DoorThread::Connection rank = come(1, hello("work", 1, true));
+  ASSERT_TRUE(caller && rank);
+  Deliveries deliveries;
+  const auto outcome_of = [&](std::uint64_t id, CallOutcome outcome, std::string_view value) {
+    EXPECT_TRUE(caller->send(call_of(id), "").ok());
+    const auto [given, bytes] = hear(*rank, &PostDeliver::body);
+    deliveries.answer(deliveries.add(given.delivery, rank, nullptr), std::move(outcome), value);
+    auto heard = caller->hear(kPatience);
+    EXPECT_TRUE(heard.ok());
+    auto answer = decode_payload<PostAnswer>(heard->frame.payload);
+    EXPECT_TRUE(answer.ok());
+    EXPECT_TRUE(caller->hear(kPatience).ok()) << "it is over";
+    return answer.ok() ? std::move(answer->outcome) : CallOutcome{};
+  };
+  CallOutcome loud;
+  loud.kind = OutcomeKind::kRemoteError;
+  loud.type = loud.traceback = std::string(std::size_t{3} << 20U, 't');
+  loud.text = "it begins " + std::string(std::size_t{3} << 20U, 'x') + " the end";
+  const CallOutcome cut = outcome_of(1, loud, {});
+  EXPECT_EQ(cut.kind, OutcomeKind::kRemoteError);
+  EXPECT_EQ(cut.text.size(), std::size_t{64} << 10U);
+  EXPECT_EQ(cut.traceback.size(), std::size_t{64} << 10U);
+  EXPECT_TRUE(cut.text.starts_with("it begins xxx"));
+  EXPECT_TRUE(cut.text.ends_with("xxx the end"));
+  const CallOutcome large = outcome_of(2, {}, std::string((std::size_t{64} << 20U) + 1, 'x'));
+  EXPECT_EQ(large.kind, OutcomeKind::kRefused);
+  EXPECT_EQ(large.text, "it has run, and its result has 67108865 bytes: at most 67108864 are carried");
+  CallOutcome not_run;
+  not_run.kind = OutcomeKind::kRankLost;
+  EXPECT_EQ(outcome_of(3, not_run, {}).kind, OutcomeKind::kRankLost);
+}
+
+TEST_F(DoorClientTest, IsBusyWhereACallThatIsTriedWouldWait) {
+  ASSERT_FALSE(HasFatalFailure());
+  tell_roster(1);
+  const auto rank = come(1, hello("work", 1, true));
+  ASSERT_TRUE(rank);
+  Calls calls(door(0), hello("control", 0, false));
+  const monarch_ranks_v1 ranks{.first = 1, .count = 1, .step = 1};
+  monarch_call_v1 call{};
+  call.struct_size = sizeof call;
+  call.mesh = "work";
+  call.actor = "a";
+  call.endpoint = "f";
+  call.signature = "*";
+  call.ranks = &ranks;
+  call.ranks_count = 1;
+  call.on_answer = [](void*, const monarch_answer_v1*) {};
+  for (std::size_t i = 0; i + 1 < kWindowCalls; ++i) (void)calls.call(call);
+  std::vector<std::string> said;
+  call.user = &said;
+  call.on_answer = [](void* user, const monarch_answer_v1* answer) {
+    if (answer == nullptr) return;
+    static_cast<std::vector<std::string>*>(user)->push_back(std::to_string(answer->kind) + " " + answer->text);
+  };
+  call.flags = MONARCH_CALL_TRY;
+  (void)calls.call(call);  // the last that need not wait
+  EXPECT_TRUE(said.empty());
+  (void)calls.call(call);
+  EXPECT_EQ(said, std::vector<std::string>{"4 1024 calls of 0B are under way at a of work/1"});
+  call.actor = "b";
+  call.on_answer = [](void*, const monarch_answer_v1*) {};
+  (void)calls.call(call);
+  EXPECT_EQ(said.size(), 1U) << "another actor has room";
+  calls.stop();
 }
 
 TEST_F(DoorClientTest, SaysWhyItIsNotWelcome) {

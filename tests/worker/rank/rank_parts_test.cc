@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "worker/rank/calls.h"
 #include "worker/rank/rank_manifest.h"
 
 namespace monarch {
@@ -34,6 +38,14 @@ TEST(RankManifest, SaysWhatIsWrong) {
     ASSERT_FALSE(manifest.ok()) << wrong;
     EXPECT_TRUE(manifest.error().message.starts_with("MONARCH_ACTORS")) << manifest.error().message;
   }
+}
+
+TEST(Deadlines, AreNoneWhereTheyHaveNoEnd) {
+  const Instant now = Instant() + Duration::seconds(10);
+  EXPECT_EQ(deadline_after(0, now), std::nullopt);
+  EXPECT_EQ(deadline_after(1, now), now + Duration::nanoseconds(1));
+  EXPECT_EQ(deadline_after(std::numeric_limits<std::int64_t>::max(), now), std::nullopt);
+  EXPECT_EQ(deadline_after(std::numeric_limits<std::int64_t>::max() - 1, now), std::nullopt);
 }
 
 TEST(RankPlace, IsInItsEnvironment) {
