@@ -52,13 +52,22 @@ ErrorCode code_of_errno(int errno_value) {
   }
 }
 
+// Without a limit a file system has one of its own.
+std::string file_size_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
+  return text(limit.rlim_cur, " bytes at most, of shared memory, too: ulimit -f");
+}
+
 }  // namespace
 
 bool is_later(int errno_value) { return errno_value == EAGAIN || errno_value == EWOULDBLOCK || errno_value == EINTR; }
 
 std::string system_word(int errno_value) {
   const std::string word = std::generic_category().message(errno_value);
-  const std::string limit = errno_value == EMFILE ? open_files_limit() : std::string();
+  const std::string limit = errno_value == EMFILE  ? open_files_limit()
+                            : errno_value == EFBIG ? file_size_limit()
+                                                   : std::string();
   return limit.empty() ? word : text(word, " (", limit, ")");
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "transport/base/text.h"
+#include "transport/wire/file_size_signal.h"
 #include "transport/wire/sealed_memory.h"
 
 namespace monarch {
@@ -27,7 +28,12 @@ Result<UniqueFd> open_again(int fd, int how) {
 Result<std::unique_ptr<LentMemory>> LentMemory::make(const char* name, std::size_t size) {
   const UniqueFd first(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!first.valid()) return errno_error("memfd_create", errno);
-  if (::ftruncate(first.get(), static_cast<off_t>(size)) != 0) return errno_error("growing a memfd", errno);
+  {
+    const FileSizeSignal refused_by_its_error;
+    if (::ftruncate(first.get(), static_cast<off_t>(size)) != 0) {
+      return errno_error(text("growing a memfd to ", size, " bytes"), errno);
+    }
+  }
   MONARCH_ASSIGN(UniqueFd fd, open_again(first.get(), O_RDWR));
   void* const start = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (start == MAP_FAILED) return errno_error(text("mapping ", size, " bytes of a memfd"), errno);

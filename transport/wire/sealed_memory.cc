@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "transport/base/text.h"
+#include "transport/wire/file_size_signal.h"
 
 namespace monarch {
 
@@ -20,6 +21,7 @@ constexpr int kContentSeals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
 Result<UniqueFd> make_sealed_memory(const char* name, std::string_view bytes) {
   UniqueFd fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.valid()) return errno_error("memfd_create", errno);
+  const FileSizeSignal refused_by_its_error;
   for (std::size_t done = 0; done < bytes.size();) {
     const ssize_t written = ::write(fd.get(), bytes.data() + done, bytes.size() - done);
     if (written < 0 && errno == EINTR) continue;

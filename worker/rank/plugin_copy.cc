@@ -12,6 +12,7 @@
 
 #include "transport/base/sha256.h"
 #include "transport/base/text.h"
+#include "transport/wire/file_size_signal.h"
 #include "transport/wire/sealed_memory.h"
 
 namespace monarch {
@@ -34,6 +35,7 @@ Status write_all(int fd, std::string_view bytes) {
 
 // Its hash; `to`: a descriptor that gets the bytes, or -1.
 Result<std::string> read_through(int from, int to) {
+  const FileSizeSignal refused_by_its_error;
   Sha256 hash;
   std::vector<char> piece(kPieceBytes);
   for (off_t at = 0;;) {

@@ -5,9 +5,12 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <memory>
 #include <string>
 #include <utility>
@@ -109,6 +112,30 @@ TEST(MemoryPool, OutlivesNoReader) {
     fd = lent(pool, bytes);
   }
   EXPECT_EQ(read(fd, bytes.size()), bytes);
+}
+
+// A batch system's shell has a limit, and a process that does not care about SIGXFSZ dies of it.
+TEST(MemoryPool, NamesTheLimitOfFileSizeAndLives) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const rlimit limit{.rlim_cur = 1U << 20U, .rlim_max = 1U << 20U};
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(1);
+    MemoryPool pool;
+    const auto lent = pool.lend(std::string(4U << 20U, 'x'));
+    if (lent.ok()) ::_exit(2);
+    if (lent.error().message.find("1048576 bytes at most, of shared memory, too: ulimit -f") == std::string::npos) {
+      ::_exit(3);
+    }
+    if (!pool.lend(std::string(1U << 19U, 'x')).ok()) ::_exit(4);
+    sigset_t left;
+    if (::sigpending(&left) != 0 || sigismember(&left, SIGXFSZ) != 0) ::_exit(5);
+    if (pthread_sigmask(SIG_SETMASK, nullptr, &left) != 0 || sigismember(&left, SIGXFSZ) != 0) ::_exit(6);
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(LentMemory, IsWhatNobodyCanShrink) {
