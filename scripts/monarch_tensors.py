@@ -332,8 +332,8 @@ class _Writing:
 
 
 class Publisher:
-    """What this rank publishes under one name. Its block offers the last version, at its end, until all who ever read
-    it have it or have gone, for `linger` seconds at most."""
+    """What this rank publishes under one name. Its block offers the last version, at its end, until all who read it have
+    it or have gone, and where nobody has read any until somebody has, for `linger` seconds at most."""
 
     def __init__(self, name, publishers=None, patience=None, linger=None):
         self._session = _session.use()

@@ -187,6 +187,34 @@ def read_models(*models):
         say(model, sum(right), got.lanes)
 
 
+def publish_once(folder):
+    """Ends in order, with its process, once somebody has it."""
+    with tensors.publisher("weights") as weights:
+        with weights.version(1) as version:
+            version.put("w", array("q", [7]))
+        tensors.source("owner", "weights").describe(timeout=20)  # who only asks what there is has not had it
+    with open(os.path.join(folder, "over.tmp"), "w", encoding="utf-8") as file:
+        file.write(str(os.getpid()))
+    os.rename(file.name, file.name[:-4])
+
+
+def read_late(folder):
+    """Who has had it, and who comes when nobody is there any more."""
+    memory = array("q", [0])
+    source = tensors.source("owner", "weights")
+    pull = source.into({"w": memory})
+    got = pull(timeout=20)
+    say("first", memory[0] == 7)
+    wait_for_file(os.path.join(folder, "over"))
+    say("newer", wrong(lambda: pull(newer_than=got, timeout=20)).split(":")[0])
+    say("late", wrong(lambda: source.into({"w": memory})(timeout=20)).split(":")[0])
+    with open(os.path.join(folder, "over"), encoding="utf-8") as file:
+        owner = int(file.read())
+    while os.path.exists("/proc/%d" % owner):
+        time.sleep(0.005)
+    say(wrong(lambda: source.into({"w": memory})(timeout=20)))
+
+
 # ---- What is wrong, and what is said of it.
 
 
@@ -344,5 +372,5 @@ def round_floats(folder):
 
 
 WHAT = [publish_large, survive, freeze, publish_on, map_steadily, outlive, read_wrong, publish_wrong, say_error, publish_steadily, pull_through_a_loss,
-        round_floats, publish_model, read_models]
+        round_floats, publish_model, read_models, publish_once, read_late]
 {run.__name__: run for run in WHAT}[sys.argv[1]](*sys.argv[2:])

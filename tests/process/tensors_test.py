@@ -127,6 +127,13 @@ class Tensors(tensor_jobs.TensorTest):
             *(f"{name} [1, 2, 3, 4]" for name in ("float8_e4m3fn", "float8_e5m2", "float4_e2m1fn_x2")),
             "Invalid: tensor b of floats of t is bfloat16 8, and is wanted as uint16 8"], done)
 
+    def test_a_reader_that_comes_after_the_end(self):
+        done = self.run_pair(["publish_once"], ["read_late"])
+        self.assert_result(done, 0, "succeeded")
+        self.assertEqual(done.out.splitlines(), [
+            "first True", "newer Ended", "late Ended",
+            "Ended: weights of owner is published no more: no publisher at owner/0: it has ended"], done)
+
     def test_a_job_without_tensors(self):
         spec = self.spec("version: 1\njob: none\nmeshes:\n  t:\n    dims: {one: 1}\n    program: "
                          + json.dumps([sys.executable, RANKS, "say_error"])

@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kFramesAtOnce = 64;                 // of one link, before others have their turn
 constexpr std::uint64_t kSentAtOnce = 8U << 20U;  // the same, in bytes
+constexpr std::size_t kEnded = 1'024;             // names; of more it is not known that they have ended
 constexpr std::uint64_t kReaderBytes = 4'096;     // behind what a reader says
 constexpr Duration kShortOfDescriptors = Duration::milliseconds(100);
 
@@ -174,7 +175,13 @@ Status OwnerServer::hear_hello(LinkNumber number, Link& link, const StreamLink::
   return {};
 }
 
+// It may be no more after that.
 void OwnerServer::settle(LinkNumber number, Link& link) {
+  if (link.ask->purpose == LinkPurpose::kReads && ended_.contains(link.ask->publication)) {
+    const LinkFrame over{.kind = FrameKind::kOver, .version = {place_.rank.generation, 0}};
+    if (link.stream->send(over).ok()) (void)link.stream->flush(kSentAtOnce);
+    return drop(number);
+  }
   link.phase = publications_.contains(link.ask->publication) ? Phase::kReady : Phase::kWaiting;
   if (link.phase == Phase::kWaiting && link.ask->purpose == LinkPurpose::kReads) {
     std::string names;
@@ -185,14 +192,16 @@ void OwnerServer::settle(LinkNumber number, Link& link) {
 }
 
 void OwnerServer::add(const std::string& publication, Handlers handlers) {
+  ended_.erase(publication);
   publications_.insert_or_assign(publication, std::move(handlers));
   for (auto& [number, link] : links_) {
     if (link.phase == Phase::kWaiting && link.ask->publication == publication) settle(number, link);
   }
 }
 
-void OwnerServer::remove(const std::string& publication) {
+void OwnerServer::remove(const std::string& publication, bool ended) {
   publications_.erase(publication);
+  if (ended && ended_.size() < kEnded) ended_.insert(publication);
   std::vector<LinkNumber> its;
   for (const auto& [number, link] : links_) {
     if (link.phase == Phase::kReady && link.ask->publication == publication) its.push_back(number);

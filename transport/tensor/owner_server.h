@@ -57,8 +57,8 @@ class OwnerServer {
   const VerbsEnd& verbs() const { return place_.verbs; }
 
   void add(const std::string& publication, Handlers handlers);
-  // All its links end.
-  void remove(const std::string& publication);
+  // All its links end. Who asks for one that has ended in order hears that nothing more comes.
+  void remove(const std::string& publication, bool ended);
 
   // Of a link that has ended nothing is sent.
   void send(LinkNumber link, const LinkFrame& frame, std::string behind = {}, UniqueFd descriptor = {});
@@ -100,6 +100,7 @@ class OwnerServer {
   LinkListener for_hosts_;
   std::vector<WatchId> watches_;
   std::map<std::string, Handlers> publications_;
+  std::set<std::string> ended_;  // of those that were, in order
   std::map<LinkNumber, Link> links_;
   LinkNumber next_ = 1;
   TimerId accept_timer_ = 0;                                         // descriptors were short

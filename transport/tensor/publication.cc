@@ -47,7 +47,7 @@ Publication::Publication(EventLoop& loop, OwnerServer& server, const Publication
 }
 
 Publication::~Publication() {
-  server_.remove(name_);
+  server_.remove(name_, ended_);
   loop_.cancel(timer_);
 }
 

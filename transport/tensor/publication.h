@@ -68,7 +68,10 @@ class Publication {
   // It is in the memory of the slot that Write has named. `index`: of the first version.
   void commit(std::shared_ptr<Slot> memory, const std::optional<Index>& index);
   void abandon() { feed(owner_event::Abandon{}); }
-  void end() { to_registrar_->ends(); }
+  void end() {
+    ended_ = true;
+    to_registrar_->ends();
+  }
   // Where the registrar is, where that is another rank.
   void found(const Card& registrar) { to_registrar_->found(registrar); }
 
@@ -102,6 +105,7 @@ class Publication {
   std::vector<Memory> slots_;
   VerbsMirrors mirrors_;
   std::size_t writing_ = 0;
+  bool ended_ = false;  // in order
   std::unique_ptr<ToRegistrar> to_registrar_;
   TimerId timer_ = 0;
 };

@@ -142,7 +142,10 @@ void Pull::perform(const pull_action::AskCard& action) {
   const bool good =
       gang_ != nullptr && gang_->local > action.since && over_[gang_->found.gang] < gang_->found.generation;
   if (good) return feed(pull_event::CardCame{gang_->local});
-  if (gang_ != nullptr) set_over();
+  if (gang_ != nullptr) {
+    set_over();
+    failure_.generation = gang_->found.generation;
+  }
   gang_.reset();
   candidates_.clear();
   choose_at_ = Instant::never();
@@ -184,7 +187,7 @@ void Pull::take(const finder_word::Found& found) {
 }
 
 void Pull::hear(const finder_word::Lost& word) {
-  if (gang_ == nullptr) feed(pull_event::CardLost{word.text});
+  if (gang_ == nullptr) feed(pull_event::CardLost{word.text, word.ended});
 }
 
 void Pull::hear(const finder_word::Over& word) {
@@ -359,7 +362,8 @@ void Pull::perform(const pull_action::SayRead& action) {
     if (lane != gang_->lanes.end()) lane->second->say_read(version, action.whole);
   }
   if (!gang_->registrar) return;
-  const std::uint16_t flags = action.whole ? kWhole : std::uint16_t{0};
+  // Who wants nothing, and asks what there is, has not had it.
+  const std::uint16_t flags = action.whole && (maps_ || !parts_.empty()) ? kWhole : std::uint16_t{0};
   // Where that is not heard the link has ended, which is heard as well.
   if (!gang_->registrar->send({.kind = FrameKind::kRead, .flags = flags, .version = version}).ok()) return;
   (void)gang_->registrar->flush();
@@ -431,7 +435,9 @@ void Pull::perform(const pull_action::End& action) {
   }
   failure_.how = action.how;
   failure_.text = action.text;
-  if (gang_ != nullptr) failure_.generation = gang_->found.generation;
+  // It may have been found anew since, while it was asked how the one before had ended.
+  const bool is_of_gang = gang_ != nullptr && gang_->local == action.version.generation;
+  if (is_of_gang) failure_.generation = gang_->found.generation;
   if (action.how == PullEnd::kTimeout && gang_ != nullptr && !gang_->unknown.empty()) {
     std::vector<std::string> names;
     for (std::string_view left = gang_->unknown; !left.empty();) {
@@ -443,7 +449,7 @@ void Pull::perform(const pull_action::End& action) {
                          to_text(deadline_ - begun_at_), nearest_or_all(place_.publication, names));
   }
   // A generation that has ended is not asked again: the next run begins with its successor.
-  if (action.how == PullEnd::kPeerGone && gang_ != nullptr) {
+  if (action.how == PullEnd::kPeerGone && is_of_gang) {
     set_over();
     gang_.reset();
   }

@@ -28,6 +28,7 @@ struct Found {
 };
 struct Lost {  // there is none, and will be none
   std::string text;
+  bool ended = false;  // in order
 };
 struct Over {  // that generation of that gang is
   std::uint32_t gang = 0;

@@ -70,7 +70,8 @@ void CardAsks::answer(std::uint64_t number, Result<Answer> answer) {
 
 void CardAsks::heard(const PostAnswer& said, std::vector<UniqueFd>& beside) {
   if (said.outcome.kind != OutcomeKind::kValue) {
-    return answer(said.id, Error{ErrorCode::kGone, said.outcome.text});
+    const bool ended = said.outcome.kind == OutcomeKind::kRefused;
+    return answer(said.id, Error{ended ? ErrorCode::kNotFound : ErrorCode::kGone, said.outcome.text});
   }
   const auto body = DoorBody::take(said.outcome.body, beside);
   if (!body.ok()) return answer(said.id, body.error());

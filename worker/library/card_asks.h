@@ -24,7 +24,8 @@ class CardAsks {
     std::uint64_t generation = 0;
     std::string text;
   };
-  // kGone: there is none, and will be none. Called once, if the question is not taken back.
+  // kGone: there is none, and will be none; kNotFound: since its rank has ended in order. Called once, if the question
+  // is not taken back.
   using Handler = std::function<void(Result<Answer>)>;
 
   explicit CardAsks(std::string name) : name_(std::move(name)) {}

@@ -9,8 +9,13 @@ namespace monarch {
 
 void PostFinder::ask(const std::map<std::uint32_t, std::uint64_t>& over) {
   stop_asking();
+  struct Missing {
+    std::atomic<std::uint32_t> gangs;
+    std::atomic<bool> ended = true;  // all of them
+  };
   // Owners: the answers. Only where no gang has one there is none.
-  const auto missing = std::make_shared<std::atomic<std::uint32_t>>(mesh_.gangs);
+  const auto missing = std::make_shared<Missing>();
+  missing->gangs = mesh_.gangs;
   for (std::uint32_t gang = 0; gang < mesh_.gangs; ++gang) {
     const auto known = over.find(gang);
     const std::uint32_t rank = gang * mesh_.gang;
@@ -27,8 +32,9 @@ void PostFinder::ask(const std::map<std::uint32_t, std::uint64_t>& over) {
       } else {
         why = answer.error().message;
       }
-      if (missing->fetch_sub(1) != 1) return;
-      (void)words->put(tensor::finder_word::Lost{text("no publisher at ", mesh, '/', rank, ": ", why)});
+      if (answer.ok() || answer.error().code != ErrorCode::kNotFound) missing->ended = false;
+      if (missing->gangs.fetch_sub(1) != 1) return;
+      (void)words->put(tensor::finder_word::Lost{text("no publisher at ", mesh, '/', rank, ": ", why), missing->ended});
     };
     questions_.push_back(asks_.ask(mesh_.name, rank, known == over.end() ? 0 : known->second, answered));
   }

@@ -32,7 +32,7 @@ class MapTest : public ::testing::Test {
 
   std::unique_ptr<Pull> mapping(const TensorGang& gang, const std::string& tensor = "w", LinkWays ways = {}) {
     FinderWords words = Inbox<FinderWord>::create(kFinderWords).value();
-    auto finder = std::make_unique<ToldFinder>([&gang, words] {
+    auto finder = std::make_unique<ToldFinder>([&gang, words](bool /*again*/) {
       const finder_word::Found found{.gang = 0, .rank = 0, .generation = gang.generation(), .card = gang.card()};
       EXPECT_TRUE(words->put(found));
     });

@@ -176,15 +176,35 @@ TEST_P(PullLaneTest, HearsThatAnOwnerIsGoneAndTakesTheNextGeneration) {
   reader.finds(*gang);
   const Pulled first = pulled(reader.run());
   reader.finds_nobody();
+  reader.verdict = finder_word::Lost{"it is given up"};
   gang.reset();
   const PullFailure gone = failure(reader.run(first.version));
   EXPECT_EQ(gone.how, PullEnd::kPeerGone);
+  EXPECT_EQ(gone.text, "it is given up");
   EXPECT_EQ(gone.generation, 1U);
+  reader.verdict.reset();
   TensorGang next(3, 2);
   next.publish(matrix, 5);  // from a checkpoint
   reader.finds(next);
   EXPECT_EQ(pulled(reader.run(first.version)).version.version, (VersionId{2, 5}));
   EXPECT_TRUE(reader.is_whole(5));
+}
+
+TEST_P(PullLaneTest, HearsThatAnOwnerIsGoneThoughTheNextIsThereAlready) {
+  const Matrix matrix{16, 16};
+  auto gang = std::make_unique<TensorGang>(2, 1);
+  gang->publish(matrix, 7);
+  TensorGang next(2, 2);
+  next.publish(matrix, 5);
+  ColumnReader reader(matrix, 0, 16, ways());
+  reader.finds(*gang);
+  const Pulled first = pulled(reader.run());
+  gang.reset();
+  reader.finds(next);
+  const PullFailure gone = failure(reader.run(first.version));
+  EXPECT_EQ(gone.how, PullEnd::kPeerGone);
+  EXPECT_EQ(gone.generation, 1U);
+  EXPECT_EQ(pulled(reader.run(first.version)).version.version, (VersionId{2, 5}));
 }
 
 TEST_P(PullLaneTest, GoesOnWithTheNextGenerationIfItMay) {
@@ -394,6 +414,23 @@ TEST_P(PullLaneTest, SaysThatNothingMoreComes) {
   end.join();
 }
 
+// Whose process lives on.
+TEST_P(PullLaneTest, TellsWhoComesLateThatItHasEnded) {
+  const Matrix matrix{16, 16};
+  TensorGang gang(1, 1);
+  ColumnReader reader(matrix, 0, 16, ways());
+  reader.finds(gang);
+  gang.publish(matrix, 1);
+  (void)pulled(reader.run());
+  EXPECT_TRUE(gang.publisher(0).close().ok());
+  ColumnReader late(matrix, 0, 16, ways());
+  late.finds(gang);
+  for (int run = 0; run < 2; ++run) {
+    EXPECT_EQ(failure(late.run()).how, PullEnd::kEnded);
+    EXPECT_EQ(failure(reader.run()).how, PullEnd::kEnded);
+  }
+}
+
 TEST_P(PullLaneTest, TurnsAwayWhoHasNoCard) {
   const Matrix matrix{8, 8};
   TensorGang gang(1, 1);
@@ -402,12 +439,14 @@ TEST_P(PullLaneTest, TurnsAwayWhoHasNoCard) {
   forged.card.secret.fill(7);
   ColumnReader stranger(matrix, 0, 8, ways());
   stranger.finds(forged);
+  stranger.verdict = finder_word::Found{.gang = 0, .rank = 0, .generation = 3, .card = gang.card()};
   const PullFailure failed = failure(stranger.run({}, Duration::seconds(5)));
   EXPECT_EQ(failed.how, PullEnd::kPeerGone);
   EXPECT_EQ(failed.text, "who answers is not trainer/0");
   finder_word::Found late{.gang = 0, .rank = 0, .generation = 2, .card = gang.card()};
   ColumnReader of_another(matrix, 0, 8, ways());
   of_another.finds(late);
+  of_another.verdict = stranger.verdict;
   EXPECT_EQ(failure(of_another.run({}, Duration::seconds(5))).text,
             "trainer/0 refuses a link: it means generation 2 of trainer/0, and this is generation 1 of trainer/0");
   ColumnReader reader(matrix, 0, 8, ways());
@@ -455,7 +494,7 @@ TEST(OwnerServer, IsDeafToAnotherUser) {
   EXPECT_EQ(status, 0);
 }
 
-// It ends between its answer and the reader's next word.
+// It ends between its answer and the reader's next word; supervision says nothing, and is not waited for without end.
 TEST(Pull, HearsThatARegistrarEndsInItsHello) {
   const Matrix matrix{4, 4};
   LinkListener listener = listen_on_machine().value();

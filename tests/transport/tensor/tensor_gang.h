@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -53,12 +54,14 @@ struct Matrix {
 // What is told of it is told here, as the test wants it.
 class ToldFinder final : public RegistrarFinder {
  public:
-  explicit ToldFinder(std::function<void()> asked) : asked_(std::move(asked)) {}
-  void ask(const std::map<std::uint32_t, std::uint64_t>& /*over*/) override { asked_(); }
+  explicit ToldFinder(std::function<void(bool again)> asked) : asked_(std::move(asked)) {}
+  void ask(const std::map<std::uint32_t, std::uint64_t>& over) override {
+    asked_(std::any_of(over.begin(), over.end(), [](const auto& gang) { return gang.second > 0; }));
+  }
   void stop_asking() override {}
 
  private:
-  const std::function<void()> asked_;
+  const std::function<void(bool again)> asked_;
 };
 
 class TensorGang {
@@ -120,7 +123,8 @@ class TestReader {
   TestReader(std::vector<PullPart> parts, LinkWays ways, const std::string& publication = "weights") {
     FinderWords words = Inbox<FinderWord>::create(kFinderWords).value();
     words_ = words;
-    auto finder = std::make_unique<ToldFinder>([this] {
+    auto finder = std::make_unique<ToldFinder>([this](bool again) {
+      if (again && verdict) tell(*verdict);
       if (gang_) tell(*gang_);
       has_asked = true;
     });
@@ -149,6 +153,8 @@ class TestReader {
 
  public:
   std::atomic<bool> has_asked{false};
+  // Heard by who asks once that generation is over; nothing: supervision says nothing.
+  std::optional<FinderWord> verdict;
   std::unique_ptr<Pull> pull;
 };
 

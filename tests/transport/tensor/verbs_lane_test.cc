@@ -78,7 +78,7 @@ TEST_F(VerbsLaneTest, TakesLongAndShortRowsTogether) {
   std::vector<std::int32_t> short_rows(64 * 8);
   auto inbox = Inbox<FinderWord>::create(kFinderWords).value();
   const FinderWords words = std::move(inbox);
-  const auto found = [&] {
+  const auto found = [&](bool /*again*/) {
     EXPECT_TRUE(words->put(finder_word::Found{.gang = 0, .rank = 0, .generation = 1, .card = gang.card()}));
   };
   std::vector<PullPart> parts;

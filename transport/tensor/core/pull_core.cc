@@ -11,6 +11,7 @@ namespace monarch::tensor {
 namespace {
 
 constexpr int kLinksEnded = 16;  // of one generation; who lets go so often is not to be had
+constexpr Duration kVerdictPatience = Duration::seconds(1);
 
 }  // namespace
 
@@ -40,6 +41,7 @@ void PullCore::ask_card() {
 }
 
 void PullCore::on(const pull_event::CardCame& event) {
+  if (phase_ == Phase::kVerdict && event.generation > since_) return fail(PullEnd::kPeerGone, gone_);
   if (phase_ != Phase::kCard || event.generation <= since_) return;
   generation_ = event.generation;
   links_ended_ = 0;
@@ -48,7 +50,9 @@ void PullCore::on(const pull_event::CardCame& event) {
 }
 
 void PullCore::on(const pull_event::CardLost& event) {
-  if (phase_ == Phase::kCard) fail(PullEnd::kPeerGone, event.text);
+  if (phase_ != Phase::kCard && phase_ != Phase::kVerdict) return;
+  if (!event.ended) return fail(PullEnd::kPeerGone, event.text);
+  fail(PullEnd::kEnded, text(options_.publication, " is published no more: ", event.text));
 }
 
 void PullCore::on(const pull_event::Linked&) {
@@ -95,7 +99,7 @@ void PullCore::on(const pull_event::Word& event) {
 // Also while lanes stop: what comes after that needs its links.
 bool PullCore::is_linked() const {
   return phase_ == Phase::kLinking || phase_ == Phase::kOpening || phase_ == Phase::kFetching ||
-         (phase_ == Phase::kStopping && then_ != Then::kEnd && then_ != Then::kNextGeneration);
+         (phase_ == Phase::kStopping && (then_ == Then::kOpenAgain || then_ == Then::kLinkAgain));
 }
 
 void PullCore::on(const pull_event::LinkEnded& event) {
@@ -105,7 +109,23 @@ void PullCore::on(const pull_event::LinkEnded& event) {
 }
 
 void PullCore::on(const pull_event::OwnerGone& event) {
-  if (is_linked()) lose_generation(event.text);
+  if (!is_linked()) return;
+  if (options_.next_generation) return lose_generation(event.text);
+  gone_ = event.text;
+  stop(Then::kAskVerdict);
+}
+
+// Supervision knows whether it has failed, or has done what it was for; a connection does not.
+void PullCore::ask_verdict() {
+  to(Phase::kVerdict);
+  verdict_due_ = now_ + kVerdictPatience;
+  since_ = std::max(since_, generation_);
+  out_.emplace_back(pull_action::AskCard{since_});
+}
+
+Instant PullCore::next_due() const {
+  if (phase_ == Phase::kEnded) return Instant::never();
+  return phase_ == Phase::kVerdict ? std::min(verdict_due_, options_.deadline) : options_.deadline;
 }
 
 void PullCore::on(const pull_event::Unreached& event) {
@@ -114,6 +134,8 @@ void PullCore::on(const pull_event::Unreached& event) {
 
 void PullCore::on(const pull_event::GenerationOver& event) {
   since_ = std::max(since_, event.generation);
+  const bool asks = phase_ == Phase::kVerdict || (phase_ == Phase::kStopping && then_ == Then::kAskVerdict);
+  if (asks && event.generation >= generation_) return fail(PullEnd::kPeerGone, event.text);
   if (is_linked() && event.generation >= generation_) lose_generation(event.text);
 }
 
@@ -129,6 +151,7 @@ void PullCore::on(const pull_event::Cancel&) {
 }
 
 void PullCore::on(const pull_event::Tick&) {
+  if (phase_ == Phase::kVerdict && now_ >= next_due()) return fail(PullEnd::kPeerGone, gone_);
   if (now_ < options_.deadline || (phase_ == Phase::kStopping && then_ == Then::kEnd)) return;
   std::string words =
       text(options_.publication, ": nothing whole within ", to_text(options_.deadline - begun_), "; ", waits_for());
@@ -148,13 +171,14 @@ std::string PullCore::waits_for() const {
       return text("version ", number_, " is not here from rank ", ranks);
     }
     case Phase::kStopping: return "it was begun again";
+    case Phase::kVerdict: return text("how it has ended: ", gone_);
     case Phase::kEnded: break;
   }
   return "it has ended";
 }
 
 void PullCore::fail(PullEnd how, std::string words) {
-  end_ = {.how = how, .version = {}, .text = std::move(words)};
+  end_ = {.how = how, .version = {generation_, number_}, .text = std::move(words)};
   stop(Then::kEnd);
 }
 
@@ -188,6 +212,7 @@ void PullCore::on(const pull_event::Stopped&) {
       out_.emplace_back(pull_action::Link{});
       return;
     case Then::kNextGeneration: return ask_card();
+    case Then::kAskVerdict: return ask_verdict();
     case Then::kEnd:
       to(Phase::kEnded);
       out_.emplace_back(end_);

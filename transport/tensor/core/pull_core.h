@@ -7,6 +7,7 @@
 //
 //   card → linking → opening → fetching → (again: stopping → opening) → ended
 //              every error: stopping → ended, or with `next_generation` card again
+//              an owner that has ended: stopping → verdict (how it has ended) → ended
 //
 // Thread: a value of the pull's; pure.
 
@@ -48,6 +49,7 @@ struct CardCame {  // the registrar's, of that generation
 };
 struct CardLost {  // there is none, and will be none
   std::string text;
+  bool ended = false;  // in order: it is published no more
 };
 struct Linked {};  // to the registrar
 struct Opened {    // a plan is made: these owners have what is wanted
@@ -118,7 +120,7 @@ struct SayRead {  // to all whom it was said that it is read; the version is lef
 struct Stop {};  // everything that a lane has under way; Stopped follows
 struct End {     // nobody waits for a card any more, either
   PullEnd how = PullEnd::kOk;
-  VersionId version;  // of kOk
+  VersionId version;  // of kOk; of the others what was pulled from, in generation 0 nothing
   std::string text;   // of the others
 };
 
@@ -134,15 +136,15 @@ class PullCore {
 
   PullActions begin(Instant now);
   PullActions step(const PullEvent& event, Instant now);
-  Instant next_due() const { return phase_ == Phase::kEnded ? Instant::never() : options_.deadline; }
+  Instant next_due() const;
   bool has_ended() const { return phase_ == Phase::kEnded; }
   // "nobody publishes it".
   std::string waits_for() const;
 
  private:
-  enum class Phase : std::uint8_t { kCard, kLinking, kOpening, kFetching, kStopping, kEnded };
+  enum class Phase : std::uint8_t { kCard, kLinking, kOpening, kFetching, kStopping, kVerdict, kEnded };
   // What comes after the lanes have stopped.
-  enum class Then : std::uint8_t { kOpenAgain, kLinkAgain, kNextGeneration, kEnd };
+  enum class Then : std::uint8_t { kOpenAgain, kLinkAgain, kNextGeneration, kAskVerdict, kEnd };
 
   void on(const pull_event::CardCame& event);
   void on(const pull_event::CardLost& event);
@@ -162,6 +164,7 @@ class PullCore {
 
   void to(Phase phase);
   void ask_card();
+  void ask_verdict();
   bool is_linked() const;
   void stop(Then then);
   void fail(PullEnd how, std::string text);
@@ -182,6 +185,8 @@ class PullCore {
   std::set<std::uint32_t> unsure_;    // owners whose word was not looked at since
   std::uint64_t begun_again_ = 0;     // how often, since a version was written over
   int links_ended_ = 0;               // of this generation
+  std::string gone_;                  // who has ended, as a connection tells
+  Instant verdict_due_ = Instant::never();
 };
 
 }  // namespace monarch::tensor

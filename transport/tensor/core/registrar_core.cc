@@ -51,7 +51,9 @@ void RegistrarCore::on(const registrar_event::Open& event) { readers_[event.read
 
 void RegistrarCore::on(const registrar_event::Read& event) {
   const auto reader = readers_.find(event.reader);
-  if (reader != readers_.end()) reader->second.read = std::max(reader->second.read, std::optional(event.number));
+  if (reader == readers_.end()) return;
+  reader->second.read = std::max(reader->second.read, std::optional(event.number));
+  was_read_ = true;
 }
 
 // The newest that all hold.
@@ -96,7 +98,8 @@ void RegistrarCore::look_at_the_end() {
   linger_until_ = std::min(linger_until_, now_ + options_.linger);
   const bool all_have_it = std::all_of(readers_.begin(), readers_.end(),
                                        [this](const auto& one) { return !offered_ || one.second.read >= offered_; });
-  if (!all_have_it && now_ < linger_until_) return;
+  const bool waits_for_first = offered_ && !was_read_;
+  if ((waits_for_first || !all_have_it) && now_ < linger_until_) return;
   released_ = true;
   out_.emplace_back(registrar_action::Release{});
 }

@@ -2,7 +2,7 @@
 
 // RegistrarCore: which version of what a gang publishes is whole, and who waits for it. Each publisher tells it its
 // index once and each version that it holds; a version is offered when all hold it. At the end the last one is offered
-// on until all readers have it or have gone, for `linger` at most.
+// on until all readers have it or have gone, and where nobody has read any until somebody does, for `linger` at most.
 //
 // Thread: a value of the owner's, in rank 0 of the gang; pure.
 
@@ -133,6 +133,7 @@ class RegistrarCore {
   std::optional<std::uint64_t> offered_;
   std::optional<std::uint64_t> told_;  // that all hold
   Instant linger_until_ = Instant::never();
+  bool was_read_ = false;  // some version, by somebody
   bool released_ = false;
 };
 

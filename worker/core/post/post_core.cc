@@ -250,7 +250,11 @@ void PostCore::route(const CardRoutes::Key& key, SharedContent content) {
   const RosterRun* const run = roster_.find(id);
   const RosterHost* const host = run == nullptr ? nullptr : roster_.host(run->host);
   routes_.erase(key);
-  if (!may_come(run)) return end(call, rank, OutcomeKind::kRankLost, roster_.why_lost(id));
+  if (!may_come(run)) {
+    // Who has done what he was for has no card any more, and nothing is wrong with that.
+    const bool ended = run->state == RosterState::kEnded;
+    return end(call, rank, ended ? OutcomeKind::kRefused : OutcomeKind::kRankLost, roster_.why_lost(id));
+  }
   if (host != nullptr && !host->without_post.empty()) {
     return end(call, rank, OutcomeKind::kGone, text("no post on ", host->peer.name, ": ", host->without_post));
   }

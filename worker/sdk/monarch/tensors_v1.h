@@ -106,8 +106,8 @@ int monarch_tensors_version_lend(monarch_tensors_publisher* publisher, const mon
                                  void** memory, monarch_tensors_error_v1* error);
 int monarch_tensors_version_commit(monarch_tensors_publisher* publisher, monarch_tensors_error_v1* error);
 void monarch_tensors_version_abandon(monarch_tensors_publisher* publisher);
-/* Offers the last version until its readers have it or have gone, for `linger` at most. The handle is still to be
- * freed. */
+/* Offers the last version until its readers have it or have gone, and where nobody has read any until somebody has, for
+ * `linger` at most. The handle is still to be freed. */
 int monarch_tensors_publisher_end(monarch_tensors_publisher* publisher, monarch_tensors_error_v1* error);
 /* It is published no more. */
 void monarch_tensors_publisher_free(monarch_tensors_publisher* publisher);

@@ -196,6 +196,24 @@ TEST_F(RegistrarTest, LingersUntilItsReadersHaveTheLastOne) {
   EXPECT_EQ(core_.next_due(), Instant::never());
 }
 
+TEST_F(RegistrarTest, LingersForAReaderThatComesLate) {
+  both_publish();
+  both_hold(1);
+  feed(registrar_event::Open{.reader = 1});
+  feed(registrar_event::ReaderLeft{1});
+  feed(registrar_event::Ends{0});
+  EXPECT_TRUE(feed(registrar_event::Ends{1}).empty()) << "who only asked what there is has not had it";
+  EXPECT_EQ(core_.next_due(), now_ + Duration::seconds(30));
+  EXPECT_EQ(of_kind<registrar_action::Opened>(feed(registrar_event::Open{.reader = 2})).size(), 1U);
+  EXPECT_EQ(of_kind<registrar_action::Release>(feed(registrar_event::Read{2, 1})).size(), 1U);
+}
+
+TEST_F(RegistrarTest, WaitsForNobodyWhereItHasNothingWhole) {
+  both_publish();
+  feed(registrar_event::Ends{0});
+  EXPECT_EQ(of_kind<registrar_action::Release>(feed(registrar_event::Ends{1})).size(), 1U);
+}
+
 TEST_F(RegistrarTest, LingersNoLongerThanItMay) {
   both_publish();
   both_hold(1);
@@ -308,6 +326,41 @@ TEST_F(PullTest, GoesOnWithTheNextGenerationWhereItIsToldTo) {
   EXPECT_EQ(gone.text, "its gang has failed");
 }
 
+// The end of a connection says no more than that.
+TEST_F(PullTest, AsksHowWhoHasEndedDidSo) {
+  const auto ask = [&] {
+    fetch(options());
+    feed(pull_event::OwnerGone{"rank 3: connection refused"});
+    const auto card = of_kind<pull_action::AskCard>(feed(pull_event::Stopped{}));
+    ASSERT_EQ(card.size(), 1U);
+    EXPECT_EQ(card[0].since, 1U);
+  };
+  ask();
+  feed(pull_event::CardLost{"it has ended", true});
+  const auto ended = end();
+  EXPECT_EQ(ended.how, PullEnd::kEnded);
+  EXPECT_EQ(ended.text, "weights of trainer is published no more: it has ended");
+  ask();
+  feed(pull_event::CardLost{"it is given up", false});
+  EXPECT_EQ(end().how, PullEnd::kPeerGone);
+  ask();
+  feed(pull_event::GenerationOver{1, "its gang has failed"});
+  EXPECT_EQ(end().text, "its gang has failed");
+  ask();
+  feed(pull_event::CardCame{2});
+  const auto again = end();
+  EXPECT_EQ(again.how, PullEnd::kPeerGone);
+  EXPECT_EQ(again.text, "rank 3: connection refused");
+  ask();
+  feed(pull_event::Cancel{});
+  EXPECT_EQ(end().how, PullEnd::kCancelled);
+  ask();
+  EXPECT_EQ(core_->next_due(), now_ + Duration::seconds(1));
+  now_ = core_->next_due();
+  feed(pull_event::Tick{});
+  EXPECT_EQ(end().how, PullEnd::kPeerGone) << "supervision says nothing";
+}
+
 TEST_F(PullTest, LinksAgainWhereALinkWasLetGo) {
   fetch(options());
   feed(pull_event::LinkEnded{"rank 3 has let it go"});
@@ -335,6 +388,10 @@ TEST_F(PullTest, EndsWithEachErrorOnceItsLanesHaveStopped) {
   (void)core_->begin(now_);
   feed(pull_event::CardLost{"it is given up"});
   EXPECT_EQ(end().text, "it is given up");
+  core_.emplace(options());
+  (void)core_->begin(now_);
+  feed(pull_event::CardLost{"it has ended", true});
+  EXPECT_EQ(end().how, PullEnd::kEnded);
   core_.emplace(options());
   (void)core_->begin(now_);
   feed(pull_event::CardCame{1});

@@ -182,6 +182,22 @@ TEST_F(PostCards, OfARankThatIsGivenUpAreNotWaitedFor) {
   EXPECT_EQ(why(0, kCaller, 2), "it is given up");
 }
 
+// So that whoever pulls from it is told that it is over, and not that something has failed.
+TEST_F(PostCards, OfARankThatHasDoneWhatItWasForAreRefused) {
+  begin();
+  say(0, kCaller, ask_of(1, 0));
+  Roster over = some_roster(2);
+  over.runs[0].state = RosterState::kEnded;
+  feed(0, post_event::RosterCame{over});
+  say(0, kCaller, ask_of(2, 0));
+  const auto answers = told<PostAnswer>(0, kCaller);
+  ASSERT_EQ(answers.size(), 2U);
+  for (const PostAnswer& answer : answers) {
+    EXPECT_EQ(answer.outcome.kind, OutcomeKind::kRefused);
+    EXPECT_EQ(answer.outcome.text, "it has ended");
+  }
+}
+
 TEST_F(PostCards, AreTakenBackFromWhoWaitsNoMore) {
   begin();
   PostCall timed = ask_of(1, 0);
