@@ -1,7 +1,8 @@
 #pragma once
 
-// OwnStall: whether this process ran. It is asked often; when it was not asked for long, it stood still: a laptop
-// slept, a container was paused, Slurm suspended the job.
+// OwnStall: whether this process ran. It is asked often; when it was not asked for longer than a beat takes, it stood
+// still: a laptop slept, a container was paused, Slurm suspended the job, or the machine has too much to do. What others
+// owe us counts no time in which we could not have heard them.
 //
 // Thread: a value of the supervisor's loop.
 
@@ -15,7 +16,7 @@ namespace monarch {
 class OwnStall {
  public:
   static constexpr Duration kTurn = Duration::milliseconds(500);  // it is asked so often, at least
-  static constexpr Duration kStall = Duration::seconds(2);        // less is a busy machine's
+  static constexpr Duration kStall = Duration::seconds(1);        // a beat; less is nobody's delay
 
   // For how long it stood still until now, told once. Nothing: it ran.
   std::optional<Duration> turn(Instant now) {

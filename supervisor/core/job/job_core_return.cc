@@ -77,7 +77,7 @@ void JobCore::on(const StoodStill& event) {
   });
   emit(event_of(EventKind::kSupervisorStoodStill, Severity::kInfo,
                 text("the supervisor did not run for ", to_text(Duration::milliseconds(event.gap.count_milliseconds())),
-                     ": it was stopped, or its machine slept; nobody is blamed for that time")));
+                     ": it was stopped, or its machine slept or had too much to do; nobody is blamed for that time")));
 }
 
 // What nobody could say or hear while we were away is not held against anybody. Limits of the job's own time stay as

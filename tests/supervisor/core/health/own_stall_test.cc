@@ -11,9 +11,11 @@ TEST(OwnStall, IsTheTimeInWhichNobodyAsked) {
   OwnStall stall;
   EXPECT_EQ(stall.turn(at(100'000)), std::nullopt) << "nothing is known of the time before";
   EXPECT_EQ(stall.turn(at(100'500)), std::nullopt);
-  EXPECT_EQ(stall.turn(at(103'000)), std::nullopt) << "a busy machine";
-  EXPECT_EQ(stall.turn(at(180'000)), Duration::milliseconds(77'000));
-  EXPECT_EQ(stall.turn(at(180'000)), std::nullopt) << "it is told once";
+  EXPECT_EQ(stall.turn(at(102'000)), std::nullopt) << "nobody is late by a beat";
+  EXPECT_EQ(stall.turn(at(103'501)), Duration::milliseconds(1'501))
+      << "a busy machine counts as well as one that slept";
+  EXPECT_EQ(stall.turn(at(180'501)), Duration::milliseconds(77'000));
+  EXPECT_EQ(stall.turn(at(180'501)), std::nullopt) << "it is told once";
 }
 
 }  // namespace
