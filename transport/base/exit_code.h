@@ -11,6 +11,7 @@ namespace monarch {
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;        // a check, a workspace or a rank failed, whichever was asked about
 inline constexpr int kExitHung = 1;          // a rank made no progress: it has no end of its own
+inline constexpr int kExitQuit = 1;          // a rank of actors ended by itself, with 0
 inline constexpr int kExitStill = 1;         // `monarch-worker end`: processes of the job live on
 inline constexpr int kExitUsage = 2;         // the command line or the spec
 inline constexpr int kExitBadPlugin = 2;     // monarch-rank: wrong for ever, so no restart (fatal_exit_codes)

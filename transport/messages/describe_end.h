@@ -18,7 +18,7 @@ namespace monarch {
 inline std::string describe_end(const RankEnd& end) {
   switch (end.kind) {
     case EndKind::kNone: return "has not ended";
-    case EndKind::kExited: return text("exit code ", end.value);
+    case EndKind::kExited: return end.detail.empty() ? text("exit code ", end.value) : printable(end.detail);
     case EndKind::kSetupFailed: return text("setup failed with exit code ", end.value);
     case EndKind::kSignaled: {
       const char* const abbreviation = ::sigabbrev_np(end.value);

@@ -121,6 +121,7 @@ class JobCore {
 
   // job_core_gangs.cc
   void on(const RankChanged& event);
+  static RankEnd judged(const MeshSpec& mesh, RankEnd end);
   void record_end(const RankChanged& event, GangState& gang, RankState& rank);
   void gang_failed(MeshId mesh, GangId gang);
   void check_gang(MeshId mesh, GangId gang);

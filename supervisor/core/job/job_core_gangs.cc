@@ -104,14 +104,24 @@ void JobCore::note_wedged(const RankChanged& event, const std::string& who) {
   emit(std::move(wedged));
 }
 
+// Who serves and ends by itself has failed, and the job would end with the code of that.
+RankEnd JobCore::judged(const MeshSpec& mesh, RankEnd end) {
+  const bool quit = mesh.serves && end.kind == EndKind::kExited && end.value == 0 && !end.after_our_signal;
+  if (quit) {
+    end.value = kExitQuit;
+    end.detail = "it exited with 0, though nobody had told it to end";
+  }
+  return end;
+}
+
 void JobCore::record_end(const RankChanged& event, GangState& state, RankState& slot) {
   slot.reaped = true;
-  slot.end = event.report.end;
+  slot.end = judged(mesh_spec(event.report.process.rank.mesh), event.report.end);
   slot.ended_at = event.ended_at;
   state.ends.push_back({.process = event.report.process,
                         .host = event.host,
                         .pid = event.report.pid,
-                        .end = event.report.end,
+                        .end = slot.end,
                         .ended_at = event.ended_at,
                         .uncertainty = event.uncertainty,
                         .evidence_at = event.evidence_at});
@@ -233,7 +243,9 @@ void JobCore::decide_cause(MeshId mesh, GangId g) {
   const Recovery next = recovery_of(mesh, g, verdict, first_to_exit(state.ends));
   verdict.cause.rule = next.rule;
   const bool goes_on = next.remedy != Remedy::kFail;
-  if (spec.sidecar && !goes_on) verdict.cause.rule = "a sidecar does not decide: the job goes on without it";
+  if (spec.sidecar && !goes_on && state.ever_ready) {
+    verdict.cause.rule = "a sidecar does not decide: the job goes on without it";
+  }
   // A host may hold several gangs; a rank is of one.
   const std::string who =
       verdict.cause.kind == CauseKind::kHost ? text(spec.name, ": gang ", g.value(), ": ") : std::string();
@@ -304,19 +316,21 @@ Verdict JobCore::blame_rank(MeshId mesh, GangId g, std::size_t first) const {
 }
 
 // Meshes that are no sidecars wait for every sidecar: without this one they never start. The exit code of a rank is the
-// job's, but a 0: that it has ended well is no success of the job.
+// job's, but a 0: that it has ended well is no success of the job. A rank's words are told as any other's.
 void JobCore::sidecar_never_ready(MeshId mesh, GangId g, Verdict verdict) {
-  if (verdict.cause.kind != CauseKind::kRank || verdict.exit_code == kExitOk) verdict.exit_code = kExitUnreachable;
-  verdict.cause.kind = CauseKind::kStart;
+  const bool of_a_rank = verdict.cause.kind == CauseKind::kRank;
+  if (!of_a_rank || verdict.exit_code == kExitOk) verdict.exit_code = kExitUnreachable;
+  if (!of_a_rank) verdict.cause.kind = CauseKind::kStart;
   verdict.cause.mesh = mesh_spec(mesh).name;
   verdict.cause.generation = gang(mesh, g).generation.counter;
   const std::string end = verdict.cause.summary.empty() ? "exit code 0" : verdict.cause.summary;
   const std::string who = verdict.cause.rank ? text(mesh_spec(mesh).name, "/", *verdict.cause.rank, " on ",
                                                     verdict.cause.host, " (pid ", verdict.cause.pid, ")")
                                              : mesh_spec(mesh).name;
-  verdict.cause.summary = text("sidecar ", mesh_spec(mesh).name, " ended before it was ready: ", end);
-  verdict.cause.rule = "the other meshes wait for it: fail";
-  verdict.reason = text("sidecar ", who, " ended before it was ready: ", end);
+  verdict.cause.summary = text("ended before it was ready: ", end);
+  const std::string why = verdict.cause.rule.empty() ? std::string() : text(verdict.cause.rule, "; ");
+  verdict.cause.rule = why + "the other meshes wait for it: fail";
+  verdict.reason = text(who, " ended before it was ready: ", end);
   fail_job(std::move(verdict));
 }
 

@@ -141,6 +141,7 @@ struct MeshSpec {
   std::optional<std::string> workdir;  // absolute, or below base_directory(); nothing: that
   std::string setup;                   // bash
   bool sidecar = false;
+  bool serves = false;  // its ranks are there until they are told to end: one that ends before has failed, with 0 too
   std::vector<PortSpec> ports;
   ReadyPolicy ready;
   ResourcesSpec resources;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "supervisor/core/spec/expansion.h"
+#include "supervisor/spec/job/build_actors.h"
 #include "supervisor/spec/job/build_needs.h"
 #include "supervisor/spec/job/build_supervision.h"
 #include "supervisor/spec/schema/names.h"
@@ -14,6 +15,7 @@
 #include "transport/base/limits.h"
 #include "transport/base/nearest.h"
 #include "transport/base/text.h"
+#include "transport/messages/rank.h"
 
 namespace monarch {
 
@@ -56,6 +58,7 @@ class MeshBuilder {
     mesh_.setup = text_of(&node_, "setup").value_or("");
     build_needs(node_, mesh_, report_);
     mesh_.sidecar = bool_or(&node_, "sidecar", false);
+    mesh_.serves = mesh_.name != kControllerMesh && !mesh_.program.empty() && mesh_.program.front() == kActorProgram;
     const YamlNode* supervision = value_of(&node_, "supervision");
     mesh_.supervision = build_supervision(supervision, job.supervision);
     check_supervision(mesh_.supervision, supervision, text(path(), ".supervision"), report_);

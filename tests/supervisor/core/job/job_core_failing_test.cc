@@ -138,5 +138,32 @@ TEST(FailingHost, IsSaidOnceAndNotOfAJobThatEnds) {
   EXPECT_TRUE(ending.told(EventKind::kHostLost).empty());
 }
 
+// Its gang would pass for done, and be gone for the job, whatever may restart it.
+TEST(RankThatServes, HasFailedWhereItEndsUntoldWithWhateverCode) {
+  JobSpec spec = job_that_recovers(2, 1, 1);
+  spec.meshes[0].serves = true;
+  Driver driver(spec);
+  driver.run_all();
+  driver.ended(0, exited(0));
+  ASSERT_EQ(driver.told(EventKind::kGangFailed).size(), 1U);
+  EXPECT_NE(
+      driver.told(EventKind::kGangFailed)[0].find("it exited with 0, though nobody had told it to end [restart 1 of 1"),
+      std::string::npos)
+      << driver.told(EventKind::kGangFailed)[0];
+  EXPECT_EQ(driver.gang(1).phase, GangPhase::kRunning);
+}
+
+TEST(RankThatServes, IsDoneWhereItWasToldToEnd) {
+  JobSpec spec = job_that_recovers(1, 1, 1);
+  spec.meshes[0].serves = true;
+  Driver driver(spec);
+  driver.run_all();
+  RankEnd told = exited(0);
+  told.after_our_signal = true;
+  driver.ended(0, told);
+  EXPECT_TRUE(driver.told(EventKind::kGangFailed).empty());
+  EXPECT_EQ(driver.gang(0).phase, GangPhase::kDone);
+}
+
 }  // namespace
 }  // namespace monarch

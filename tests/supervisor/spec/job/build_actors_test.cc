@@ -35,6 +35,8 @@ TEST(BuildActors, AreAProgramOfTheirMesh) {
   EXPECT_EQ(mesh.gang.scope, GangScope::kEach);
   EXPECT_EQ(mesh.ready.kind, ReadyKind::kNotify);
   EXPECT_FALSE(mesh.sidecar) << "without a controller the job runs until it is stopped";
+  EXPECT_TRUE(mesh.serves);
+  EXPECT_FALSE(job_of(around_top("")).meshes.at(0).serves) << "a program may be done";
   EXPECT_EQ(mesh.env.at("MONARCH_ACTORS"),
             R"({"dims":{"host":2,"gpu":4},"actors":{"p":{"plugin":"/home/u/job/p.so","class":"P",)"
             R"("args":{"lr":0.1,"n":3,"s":"3","l":[true,"x"],"none":null,"e":3e-04,"m":-0.5,"id":"007"}}}})");
@@ -51,6 +53,7 @@ TEST(BuildActors, AControllerIsAMeshOfOneRankOnTheFirstHost) {
   EXPECT_EQ(controller.like, MeshId(0));
   EXPECT_EQ(controller.supervision.restart.max, 0U);
   EXPECT_FALSE(controller.sidecar);
+  EXPECT_FALSE(controller.serves) << "its end is the job's";
   EXPECT_EQ(
       controller.env.at("MONARCH_ACTORS"),
       R"({"dims":{"one":1},"controller":{"plugin":"/home/u/job/lib/d.so","entry":"drive","args":{"steps":100}}})");
