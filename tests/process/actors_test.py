@@ -121,6 +121,16 @@ class BadActors(actors.ActorTest):
         self.assert_refused({"tally": actor("steady", "Tally")}, 2, r"controller/0: plugin \S*libsteady\.so has no controller "
                             r"stedy; did you mean steady\?", {"plugin": plugin("steady"), "entry": "stedy"})
 
+    def test_a_constructor_that_throws_is_not_tried_again(self):
+        """And the verdict has its words, as of any rank that fails."""
+        done = self.monarch("run", "--quiet", self.actor_job({"a": actor("bad", "Throws")},
+                                                             {"plugin": plugin("steady"), "entry": "throws"}, hosts=1))
+        self.assertEqual(done.status, 1, done)
+        self.assertRegex(done.err, r"root cause t/[01].*: ended before it was ready: exit code 1\n")
+        self.assertRegex(done.err, r"\n   │ monarch-rank: t/[01]: actor a: Throws of \S+: std::runtime_error: no such model\n")
+        self.assertIn("its actors could not be made: fail, no retry", done.err)
+        self.assertNotIn("sidecar", done.err)
+
     def test_a_constructor_that_hangs(self):
         done = self.monarch("run", self.actor_job({"a": actor("bad", "Hangs")}, hosts=1, start_timeout=f"{math.ceil(patience(1))}s"))
         self.assertEqual(done.status, 69, done)

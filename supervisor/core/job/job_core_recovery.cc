@@ -30,6 +30,7 @@ Recovery JobCore::recovery_of(MeshId mesh, GangId g, const Verdict& verdict, std
     facts.kind = FailureKind::kHung;
   } else if (verdict.cause.kind == CauseKind::kRank && first) {
     facts.end = state.ends[*first].end;
+    facts.unmade = mesh_spec(mesh).serves && !state.ever_ready && facts.end.kind == EndKind::kExited;
     note_crash(state, state.ends[*first].process.rank);
     if (state.crash) {
       facts.crashes_at_step = state.crash->count;

@@ -24,6 +24,7 @@ std::optional<Recovery> hopeless(const Supervision& policy, const FailureFacts& 
   if (end.kind == EndKind::kExited && std::find(fatal.begin(), fatal.end(), end.value) != fatal.end()) {
     return fail(text("fatal_exit_codes has ", end.value, ": fail"));
   }
+  if (facts.unmade) return fail("its actors could not be made: fail, no retry");
   if (end.out_of_memory && facts.out_of_memory_before) return fail("out of memory again: retried once: fail");
   if (facts.crashes_at_step >= kMostCrashesAtStep) {
     return fail(text("crash ", facts.crashes_at_step, " in a row at step ", facts.step, ": fail"));

@@ -37,6 +37,7 @@ struct FailureFacts {
   std::uint32_t failures = 0;  // earlier ones that still count against `restart`
   std::uint64_t seed = 0;      // of the back-off's jitter
   bool out_of_memory_before = false;
+  bool unmade = false;                // a process of actors that has ended by itself before it was ever ready
   std::uint32_t crashes_at_step = 0;  // in a row, with this one; 0: its program names no steps
   std::uint64_t step = 0;
   // kHostLost
