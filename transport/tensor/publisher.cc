@@ -110,11 +110,11 @@ Result<char*> Publisher::lend_slot(const TensorKind& tensor, const Box& box) {
     return invalid(text("tensor ", printable(tensor.name), " is ", to_text(kind->dtype), ' ', to_text(kind->shape),
                         " in the first version, and ", to_text(tensor.dtype), ' ', to_text(tensor.shape), " here"));
   }
-  if (put_.contains(part->offset)) {
+  if (put_.contains(part)) {
     return invalid(text("tensor ", printable(tensor.name), ": ", to_text(box), " is put twice"));
   }
   MONARCH_TRY(take_memory());
-  put_.insert(part->offset);
+  put_.insert(part);
   return slot_->start() + part->offset;
 }
 
@@ -169,7 +169,7 @@ Status Publisher::check_whole() const {
   if (layout_.index().parts.empty()) return invalid(text("version ", number_, " has nothing in it"));
   if (!fixed_) return {};
   for (const TensorPart& part : layout_.index().parts) {
-    if (put_.contains(part.offset)) continue;
+    if (put_.contains(&part)) continue;
     return invalid(text("version ", number_, " of ", printable(options_.name), " lacks ", to_text(part.box), " of ",
                         printable(layout_.index().tensors[part.tensor].name), ", which the first version has"));
   }

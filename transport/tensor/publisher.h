@@ -81,8 +81,8 @@ class Publisher {
   bool writing_ = false;
   bool closed_ = false;
   std::uint64_t number_ = 0;
-  std::shared_ptr<Slot> slot_;   // that is written
-  std::set<std::uint64_t> put_;  // offsets of the parts that are in it
+  std::shared_ptr<Slot> slot_;       // that is written
+  std::set<const TensorPart*> put_;  // of the layout, that are in it; those without bytes lie where others do
 };
 
 }  // namespace monarch::tensor

@@ -569,6 +569,29 @@ TEST(Publisher, RefusesWhatItMayNotPublish) {
   EXPECT_EQ(why((*twice)->begin(1)), "this rank publishes weights already");
 }
 
+// As ranks have of a tensor with fewer rows than there are ranks.
+TEST(Publisher, PutsPartsWithoutBytesInEachVersion) {
+  const Matrix matrix{8, 4};
+  TensorGang gang(1, 1);
+  Publisher& publisher = gang.publisher(0);
+  const std::vector<std::int32_t> values(32);
+  const auto put = [&](const std::string& name, const Box& box) {
+    return publisher.put(matrix.kind(name), box, reinterpret_cast<const char*>(values.data()),
+                         dense_strides(box.size, 4));
+  };
+  for (std::uint64_t version = 1; version <= 4; ++version) {
+    ASSERT_TRUE(publisher.begin(version).ok());
+    for (const char* const name : {"a", "b"}) EXPECT_TRUE(put(name, {{8, 0}, {0, 4}}).ok());
+    EXPECT_TRUE(put("w", whole({8, 4})).ok());
+    EXPECT_FALSE(put("b", {{8, 0}, {0, 4}}).ok()) << "twice";
+    EXPECT_TRUE(publisher.commit().ok());
+  }
+  ASSERT_TRUE(publisher.begin(5).ok());
+  EXPECT_TRUE(put("a", {{8, 0}, {0, 4}}).ok());
+  EXPECT_TRUE(put("w", whole({8, 4})).ok());
+  EXPECT_FALSE(publisher.commit().ok()) << "it lacks b";
+}
+
 TEST(Publisher, HearsThatOthersOfItsGangPublishSomethingElse) {
   TensorGang gang(2, 1);
   ASSERT_TRUE(gang.publish(0, {8, 4}, 1).ok());
