@@ -120,9 +120,10 @@ class MONARCH_SEEN ActorMesh {
   }
   template <auto F, class A>
   auto scatter(const std::vector<A>& each) const {
-    return Future<ResultOf<F>>(sent_to_each(each, [this](const auto& state, const View& one, const A& argument) {
-      send_part<F>(state, one, 0, argument);
-    }));
+    const auto send = [&self = *this](const auto& state, const View& one, const A& argument) {
+      self.template send_part<F>(state, one, 0, argument);
+    };
+    return Future<ResultOf<F>>(sent_to_each(each, send));
   }
 
   // By the member's value, as the first line of a program has it: MONARCH_ACTOR of the class has to be in this plugin.
@@ -158,10 +159,10 @@ class MONARCH_SEEN ActorMesh {
   }
   template <detail::IsMember M, class A>
   auto scatter(M member, const std::vector<A>& each) const {
-    return Future<ResultOfMember<M>>(
-        sent_to_each(each, [this, member](const auto& state, const View& one, const A& argument) {
-          this->send_part(member, state, one, 0, argument);
-        }));
+    const auto send = [&self = *this, member](const auto& state, const View& one, const A& argument) {
+      self.send_part(member, state, one, 0, argument);
+    };
+    return Future<ResultOfMember<M>>(sent_to_each(each, send));
   }
 
   bool operator==(const ActorMesh& other) const { return actor_ == other.actor_ && view_ == other.view_; }
