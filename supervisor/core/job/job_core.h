@@ -372,6 +372,9 @@ class JobCore {
   const MeshSpec& mesh_spec(MeshId id) const { return spec_.meshes[id.value()]; }
   template <class Visit>
   void each_gang(Visit visit);
+  // Those that have ranks on that host; of a thousand gangs these are few.
+  template <class Visit>
+  void each_gang_on(HostId where, Visit visit);
   JobEvent event_of(EventKind kind, Severity severity, std::string message) const;
   void emit(JobEvent event);
 
@@ -389,6 +392,14 @@ class JobCore {
   bool waits_due_ = false;                                // within a step: something changed that somebody may wait for
   std::vector<std::pair<MeshId, GangId>> waits_to_tell_;  // within a step
 };
+
+template <class Visit>
+void JobCore::each_gang_on(HostId where, Visit visit) {
+  for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
+    const GangRange here = placement_.gangs_on(MeshId(m), where);
+    for (std::uint32_t g = here.first; g < here.first + here.count; ++g) visit(MeshId(m), GangId(g));
+  }
+}
 
 template <class Visit>
 void JobCore::each_gang(Visit visit) {

@@ -152,8 +152,8 @@ FailureFacts JobCore::facts_of_lost_host(MeshId mesh, const std::vector<HostId>&
 void JobCore::refill_slot(std::uint32_t slot) {
   const HostId at = state_.slots[slot];
   std::vector<std::pair<MeshId, GangId>> waiting;
-  each_gang([&](MeshId m, GangId g) {
-    if (placement_.range_of(m, g, at).count > 0 && waits(gang(m, g).phase)) waiting.emplace_back(m, g);
+  each_gang_on(at, [&](MeshId m, GangId g) {
+    if (waits(gang(m, g).phase)) waiting.emplace_back(m, g);
   });
   if (waiting.empty()) return;
   if (!somebody_lives_on(state_, placement_, at))
@@ -187,10 +187,10 @@ void JobCore::refill_slot(std::uint32_t slot) {
 // Who lives on a host that is left goes with the others; the slot is on another host once they have ended.
 void JobCore::evict(std::uint32_t slot) {
   const HostId at = state_.slots[slot];
-  each_gang([&](MeshId m, GangId g) {
+  each_gang_on(at, [&](MeshId m, GangId g) {
     GangState& state = gang(m, g);
     const bool runs = state.phase == GangPhase::kStarting || state.phase == GangPhase::kRunning;
-    if (!runs || placement_.range_of(m, g, at).count == 0) return;
+    if (!runs) return;
     state.host_lost = true;
     state.lost_host = at;
     gang_failed(m, g);

@@ -154,11 +154,11 @@ void JobCore::host_failed(HostId id, LaunchFailure failure) {
 bool JobCore::has_started(std::uint32_t slot) const {
   const HostId where = state_.slots[slot];
   for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
-    for (std::uint32_t g = 0; g < state_.meshes[m].gangs.size(); ++g) {
+    const GangRange here = placement_.gangs_on(MeshId(m), where);
+    for (std::uint32_t g = here.first; g < here.first + here.count; ++g) {
       const GangState& gang = state_.meshes[m].gangs[g];
       const bool waits = gang.phase == GangPhase::kWaiting || gang.phase == GangPhase::kReserving;
-      if (waits && !recovers(gang)) continue;
-      if (placement_.range_of(MeshId(m), GangId(g), where).count > 0) return true;
+      if (!waits || recovers(gang)) return true;
     }
   }
   return false;
@@ -219,9 +219,7 @@ void JobCore::move_slot(std::uint32_t slot, HostId to, const std::string& rule) 
 // Of gangs that waited for this slot nothing runs: what is held for them elsewhere is held for a generation that never
 // starts.
 void JobCore::give_up_reservations(std::uint32_t slot) {
-  each_gang([&](MeshId m, GangId g) {
-    if (placement_.range_of(m, g, state_.slots[slot]).count > 0) give_up_reservation(m, g);
-  });
+  each_gang_on(state_.slots[slot], [&](MeshId m, GangId g) { give_up_reservation(m, g); });
 }
 
 void JobCore::give_up_reservation(MeshId mesh, GangId g) {
@@ -237,9 +235,9 @@ void JobCore::check_inventory(std::uint32_t slot) {
   const HostId id = state_.slots[slot];
   if (host(id).phase != HostPhase::kJoined || !may_serve(id)) return;
   std::string lacking;
-  each_gang([&](MeshId m, GangId g) {
+  each_gang_on(id, [&](MeshId m, GangId g) {
     const RankRange here = placement_.range_of(m, g, id);
-    if (!lacking.empty() || here.count == 0) return;
+    if (!lacking.empty()) return;
     const std::string what = resources_.lacking({m, Rank(here.first)}, host(id).inventory);
     if (!what.empty()) lacking = text("mesh ", mesh_spec(m).name, " ", what);
   });

@@ -242,6 +242,7 @@ RankStart JobCore::rank_start(RankId id) const {
   if (spec.ready.kind == ReadyKind::kTcp) start.ready_port = start.ports[spec.ready.port];
   start.binding = resources_.binding_of(id, inventory);
   start.standby = standby_for(id);
+  start.input = spec_.input && spec_.input->mesh == id.mesh && spec_.input->rank.value_or(id.rank) == id.rank;
   return start;
 }
 

@@ -14,13 +14,10 @@ namespace monarch {
 
 inline bool somebody_lives_on(const JobState& state, const Placement& placement, HostId host) {
   for (std::uint32_t m = 0; m < state.meshes.size(); ++m) {
-    const MeshState& mesh = state.meshes[m];
-    for (std::uint32_t g = 0; g < mesh.gangs.size(); ++g) {
-      const RankRange here = placement.range_of(MeshId(m), GangId(g), host);
-      const auto first = mesh.ranks.begin() + here.first;
-      const auto last = first + here.count;
-      if (std::any_of(first, last, [](const RankState& rank) { return lives(rank.stage); })) return true;
-    }
+    const RankRange here = placement.ranks_on(MeshId(m), host);
+    const auto first = state.meshes[m].ranks.begin() + here.first;
+    const auto last = first + here.count;
+    if (std::any_of(first, last, [](const RankState& rank) { return lives(rank.stage); })) return true;
   }
   return false;
 }

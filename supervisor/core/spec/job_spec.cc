@@ -127,4 +127,13 @@ std::uint32_t JobSpec::pool_size() const {
   return launch.facts().pool.value_or(hosts_needed() + spares()) + hosts_on_request();
 }
 
+std::vector<RankId> ranks_with_input(const JobSpec& spec) {
+  std::vector<RankId> ranks;
+  if (!spec.input) return ranks;
+  const MeshId mesh = spec.input->mesh;
+  if (spec.input->rank) return {{mesh, *spec.input->rank}};
+  for (std::uint32_t rank = 0; rank < spec.meshes[mesh.value()].size(); ++rank) ranks.push_back({mesh, Rank(rank)});
+  return ranks;
+}
+
 }  // namespace monarch

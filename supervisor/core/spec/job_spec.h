@@ -204,6 +204,13 @@ struct TensorSpec {
   bool operator==(const TensorSpec&) const = default;
 };
 
+// Who gets the standard input of `run`.
+struct InputSpec {
+  MeshId mesh;
+  std::optional<Rank> rank;  // nothing: all of it
+  bool operator==(const InputSpec&) const = default;
+};
+
 struct JobSpec {
   std::string name;
   Launch launch;
@@ -220,6 +227,7 @@ struct JobSpec {
   std::optional<WorkspaceSpec> workspace;
   CheckpointSpec checkpoints;
   std::optional<TensorSpec> tensors;  // nothing: its ranks neither publish nor pull tensors
+  std::optional<InputSpec> input;     // nothing: nobody does
   bool calls = false;                 // its ranks speak with each other: each host has a post
   std::string directory;              // absolute; of the spec's file
 
@@ -234,6 +242,9 @@ struct JobSpec {
 
   bool operator==(const JobSpec&) const = default;
 };
+
+// Of its `input`, in their order.
+std::vector<RankId> ranks_with_input(const JobSpec& spec);
 
 // Where ranks start that name no other folder: the workspace, or the folder of the spec. "." is the tree that each host
 // has of the workspace, in a place that only the host knows; virtual hosts have the workspace itself.

@@ -65,6 +65,8 @@ class Placement {
   RankRange range_of(MeshId mesh, GangId gang) const;
   RankRange range_of(MeshId mesh, GangId gang, HostId host) const;
   bool holds_ranks(HostId host) const { return slot_on(host).has_value(); }
+  // Of all its gangs.
+  RankRange ranks_on(MeshId mesh, HostId host) const;
   // Neighbouring gangs of a mesh with ranks on this host; none: count is 0.
   GangRange gangs_on(MeshId mesh, HostId host) const;
 
@@ -76,8 +78,6 @@ class Placement {
     std::uint32_t gang_size = 0;
   };
   const MeshPlace& place(MeshId mesh) const;
-  // All of a mesh that are on this host, of whichever gang.
-  RankRange ranks_on(MeshId mesh, HostId host) const;
 
   std::vector<MeshPlace> places_;
   std::vector<HostId> slots_;

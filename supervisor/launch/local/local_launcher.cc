@@ -287,6 +287,7 @@ void LocalLauncher::begin_telling(HostId host, WorkerEnd end) {
 // a deadline and a fence.
 void LocalLauncher::tell_ended(HostId host, const WorkerEnd& end) {
   const bool swept = sweep_groups({.job = options_.job.to_text(), .host = options_.host_names[host.value()]});
+  look_who_lives(end.kill_at - kDaemonsOwnTime);
   if (!still_lives(host, loop_.now() >= end.kill_at) && swept) return report_end(host, end);
   const bool complains = loop_.now() >= end.complain_at;
   WorkerEnd next = end;
@@ -298,11 +299,25 @@ void LocalLauncher::tell_ended(HostId host, const WorkerEnd& end) {
   (void)loop_.at(loop_.now() + pause, [this, host, next] { tell_ended(host, next); });
 }
 
+// All processes are looked at, of however many hosts it is asked: what was seen a moment ago will do, unless that was
+// before the end was told.
+void LocalLauncher::look_who_lives(Instant told_at) {
+  if (looked_at_ >= told_at && loop_.now() < looked_at_ + kSweepPeriod / 2) return;
+  looked_at_ = loop_.now();
+  living_.clear();
+  for (const ProcessEntry& entry : list_processes()) {
+    if (entry.dead()) continue;
+    const auto mark = worker_mark(entry.pid);
+    if (mark && mark->uuid == options_.job.to_text()) living_.emplace(mark->host, entry);
+  }
+}
+
 // Its keeper or daemon, by their marks; `kill`: it has had its time.
 bool LocalLauncher::still_lives(HostId host, bool kill) const {
   bool found = false;
-  for (const ProcessEntry& entry : list_processes()) {
-    if (entry.dead()) continue;
+  const auto [first, last] = living_.equal_range(options_.host_names[host.value()]);
+  for (auto living = first; living != last; ++living) {
+    const ProcessEntry& entry = living->second;
     const auto is_it = [&] {
       const auto mark = worker_mark(entry.pid);
       return mark && mark->uuid == options_.job.to_text() && mark->host == options_.host_names[host.value()];

@@ -14,6 +14,7 @@
 #include "supervisor/launch/guard.h"
 #include "supervisor/launch/launcher.h"
 #include "transport/loop/event_loop.h"
+#include "transport/process/process_scan.h"
 
 namespace monarch {
 
@@ -84,6 +85,7 @@ class LocalLauncher final : public Launcher {
   void watch_directly(HostId host);
   void begin_telling(HostId host, WorkerEnd end);
   void tell_ended(HostId host, const WorkerEnd& end);
+  void look_who_lives(Instant told_at);
   bool still_lives(HostId host, bool kill) const;
   void report_end(HostId host, const WorkerEnd& end);
 
@@ -101,6 +103,9 @@ class LocalLauncher final : public Launcher {
   std::map<HostId, Pending> pending_;
   std::map<HostId, Worker> started_;  // by this supervisor or an earlier one
   std::set<HostId> ending_;           // whose end will be told, once nothing of it lives
+  std::multimap<std::string, ProcessEntry>
+      living_;  // keepers and daemons by the names of their hosts, as of looked_at_
+  Instant looked_at_;
   bool guard_lost_ = false;
 };
 
