@@ -9,6 +9,7 @@ usage: scripts/bench launch [--runs N]     start-up against mpirun and ssh, size
        scripts/bench actors [--runs N]     calls between ranks against bare ZeroMQ
        scripts/bench tensors [--runs N]    pulls against a copy in memory and iperf3
        scripts/bench slurm [--runs N]      start-up against srun, the loss of a node against a requeue of the job, on a real Slurm; as root
+       scripts/bench scale [--hosts N,N]   many hosts and ranks on this machine: start, memory, idle, status, a lost host, stop
        scripts/bench build                 a clean build, in seconds of processors, and its dearest units
 """
 
@@ -30,6 +31,7 @@ import build_benchmarks
 import host_benchmarks
 import peers
 import recovery_benchmarks
+import scale_benchmarks
 import slurm_benchmarks
 import ssh_benchmarks
 import tensor_benchmarks
@@ -215,6 +217,12 @@ def bench_tensors(arguments):
         tensor_benchmarks.bench_tensors(world, arguments.runs)
 
 
+def bench_scale(arguments):
+    print(f"{'what':<50}{'monarch':>14}{'against':>29}{'ratio':>8}  goal")
+    with World() as world:
+        scale_benchmarks.bench_scale(world, [int(size) for size in arguments.hosts.split(",")], arguments.ranks)
+
+
 def bench_slurm(arguments):
     slurm_benchmarks.bench_slurm(arguments.runs, arguments.seed)
 
@@ -247,6 +255,10 @@ def main():
     nodes.add_argument("--runs", type=int, default=15, help="pairs of starts; a fifth of it where a node is lost")
     nodes.add_argument("--seed", type=int, default=1, help="of when the power goes")
     nodes.set_defaults(call=bench_slurm)
+    scale = benches.add_parser("scale", help="many hosts and ranks on this machine")
+    scale.add_argument("--hosts", default="64,256,512,1000", help="how many, one size after the other")
+    scale.add_argument("--ranks", type=int, default=8, help="of each host")
+    scale.set_defaults(call=bench_scale)
     benches.add_parser("build", help="a clean build").set_defaults(call=lambda _: build_benchmarks.bench_build())
     arguments = parser.parse_args()
     arguments.call(arguments)
