@@ -34,7 +34,8 @@ std::string of_several(std::string_view change) {
 
 EventFolder::EventFolder(const JobSpec& spec) : many_hosts_(spec.hosts_needed() + spec.spares() > kManyHosts) {
   for (const MeshSpec& mesh : spec.meshes) {
-    if (mesh.gang_size() == 1 && mesh.gangs() > 1) gangs_.emplace(mesh.name, mesh.gangs());
+    const bool small = mesh.gang_size() == 1 && mesh.gangs() > 1;
+    if (small || mesh.gangs() > kManyHosts) gangs_.emplace(mesh.name, mesh.gangs());
   }
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// EventFolder: gangs of one rank of a mesh that change alike within 100 ms are one line for people; and so are, of a
-// job with many hosts, those that are ready, silent or heard again within a second. What fails, and whatever else is
+// EventFolder: gangs of one rank, or of a mesh of many gangs, that change alike within 100 ms are one line for people;
+// and so are, of a job with many hosts, those that are ready, silent or heard again within a second. What fails, and whatever else is
 // told, is said by itself, behind what happened before it. `monarch events` has each of them.
 //
 // Thread: a value.
@@ -21,7 +21,7 @@ class EventFolder {
  public:
   static constexpr Duration kWindow = Duration::milliseconds(100);
   static constexpr Duration kHostsWindow = Duration::seconds(1);
-  static constexpr std::uint32_t kManyHosts = 32;  // of fewer each has its line
+  static constexpr std::uint32_t kManyHosts = 32;  // or gangs: of no more each has its line
 
   explicit EventFolder(const JobSpec& spec);
 
@@ -45,7 +45,7 @@ class EventFolder {
   std::vector<JobEvent> take_all();
 
   bool many_hosts_;
-  std::map<std::string, std::uint32_t> gangs_;  // of meshes whose gangs are one rank each
+  std::map<std::string, std::uint32_t> gangs_;  // of meshes whose gangs are told of together
   std::vector<Waiting> waiting_;                // in the order in which they began
 };
 
