@@ -38,7 +38,7 @@ SUITES = {
     "host-faults": ("the faults of tests/FAULTS.md that strike hosts and networks, on such hosts; as root",
                     [("build", ["host-faults"], {})]),
     "slurm-long": ("what Slurm itself does, and waits as long as its own; as root", [("build", ["slurm-long"], {})]),
-    "torchft": ("configs/torchft.yaml with the real torchft, from PyPI", [("build", ["torchft"], {})]),
+    "torchft": ("configs/torchft.yaml with the real torchft, and tensors of FSDP2, from PyPI", [("build", ["torchft"], {})]),
     "cli": ("commands: stdout, stderr and status", [("build", ["cli"], {})]),
     "package": ("the tarball in a minimal Debian root, and uninstalling", [("build", ["package"], {})]),
     "rxe": ("the verbs lane on real libibverbs, in a QEMU guest with soft-RoCE", [("build", ["rxe"], {})]),
