@@ -1,8 +1,8 @@
 #pragma once
 
 // EventFolder: gangs of one rank, or of a mesh of many gangs, that change alike within 100 ms are one line for people;
-// and so are, of a job with many hosts, those that are ready, silent or heard again within a second. What fails, and whatever else is
-// told, is said by itself, behind what happened before it. `monarch events` has each of them.
+// and so are, of a job with many hosts, those that are ready, silent or heard again within a second. What fails, and
+// whatever else is told, is said by itself, behind what happened before it. `monarch events` has each of them.
 //
 // Thread: a value.
 

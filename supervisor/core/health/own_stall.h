@@ -1,8 +1,8 @@
 #pragma once
 
 // OwnStall: whether this process ran. It is asked often; when it was not asked for longer than a beat takes, it stood
-// still: a laptop slept, a container was paused, Slurm suspended the job, or the machine has too much to do. What others
-// owe us counts no time in which we could not have heard them.
+// still: a laptop slept, a container was paused, Slurm suspended the job, or the machine has too much to do. What
+// others owe us counts no time in which we could not have heard them.
 //
 // Thread: a value of the supervisor's loop.
 
