@@ -215,6 +215,45 @@ def read_late(folder):
     say(wrong(lambda: source.into({"w": memory})(timeout=20)))
 
 
+def replace_parameters():
+    """With PyTorch: whole models, memory that is replaced and freed, and what is no plain memory."""
+    import torch
+
+    def model(start):
+        made = torch.nn.Sequential(torch.nn.Linear(3, 5), torch.nn.Linear(5, 3))
+        made[1].weight = torch.nn.Parameter(made[0].weight.t())  # one memory, read by columns
+        for number, parameter in enumerate(made.parameters()):
+            parameter.data.copy_(torch.arange(parameter.numel()).reshape(parameter.shape) + start * 100 + number)
+        return made
+
+    def same(one, other):
+        return all(torch.equal(a, b) for a, b in zip(one.state_dict().values(), other.state_dict().values()))
+
+    with tensors.publisher("weights", linger=0) as weights:
+        mine = torch.nn.Sequential(torch.nn.Linear(3, 5), torch.nn.Linear(5, 3))
+        pull = tensors.source("t", "weights").into(mine)
+        for number in range(1, 5):
+            theirs = model(number)
+            with weights.version(number) as version:
+                version.put_all(theirs)
+            if number == 2:
+                mine[0].weight.data = torch.zeros(5, 3)
+            if number == 3:
+                mine[1].weight = torch.nn.Parameter(torch.zeros(3, 5))
+            if number == 4:
+                storage = mine[0].bias.untyped_storage() if hasattr(mine[0].bias, "untyped_storage") else mine[0].bias.storage()
+                storage.resize_(0)
+                say(wrong(lambda: pull(timeout=20)))
+                storage.resize_(20 if hasattr(mine[0].bias, "untyped_storage") else 5)
+            pull(timeout=20)
+            say("same", same(mine, theirs))
+    floats = torch.zeros(2, 2)
+    for one in (floats.to_sparse(), torch.quantize_per_tensor(floats, 0.1, 0, torch.qint8), torch.zeros(2, device="meta"),
+                torch.zeros(2, dtype=torch.complex64).conj(), torch.zeros(2, dtype=torch.complex64).conj().imag,
+                torch.zeros(2).expand(3, 2), floats.t(), torch.nn.UninitializedParameter()):
+        say(wrong(lambda one=one: tensors.source("t", "weights").into({"x": one}))[:57])
+
+
 # ---- What is wrong, and what is said of it.
 
 
@@ -372,5 +411,6 @@ def round_floats(folder):
 
 
 WHAT = [publish_large, survive, freeze, publish_on, map_steadily, outlive, read_wrong, publish_wrong, say_error, publish_steadily, pull_through_a_loss,
-        round_floats, publish_model, read_models, publish_once, read_late]
+        round_floats, publish_model, read_models, publish_once, read_late,
+        replace_parameters]
 {run.__name__: run for run in WHAT}[sys.argv[1]](*sys.argv[2:])
