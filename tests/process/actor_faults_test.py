@@ -118,7 +118,7 @@ class ActorFaults(actors.ActorTest):
         cut = 0
         for number in range(rounds):
             run.wait_for_out(f"round {number}")
-            cut += self.cut_in_the_middle(before, number % 2)
+            cut += self.cut_in_the_middle(before, number % 2, lambda number=number: self.write(f"go.{number}", ""))
         self.assertGreater(cut, rounds // 2, "of those that were to be cut")
         self.assertEqual(run.finished(60).status, 0, run)
         self.assertRegex(run.out, r"wrong 0, value [1-6](, gone [1-5])?\n$")
@@ -127,14 +127,21 @@ class ActorFaults(actors.ActorTest):
     def sockets_of_posts(self):
         return {post.pid: linux.tcp_sockets(post.pid) for post in self.find("monarch-worker", "post")}
 
-    def cut_in_the_middle(self, ports, direction):
+    def cut_in_the_middle(self, ports, direction, begin):
         """Whether a connection for bodies was, which is at none of these ports: some MiB of what is said there, or heard, have
-        gone by it since it was first looked at."""
+        gone by it since the round began. That begins once there is a connection: what is called just after a cut goes without."""
+        posts = [post.pid for post in self.find("monarch-worker", "post")]
+
+        def connections():
+            return [(pid, fd) for pid in posts for fd, (local, remote, listens) in linux.tcp_sockets(pid).items()
+                    if not listens and not ports & {local, remote}]
+
+        harness.wait_for(connections, "a connection for bodies")
+        begin()
         before = {}
         until = time.monotonic() + 3
         while time.monotonic() < until:
-            for pid, fd in [(pid, fd) for pid, sockets in self.sockets_of_posts().items()
-                            for fd, (local, remote, listens) in sockets.items() if not listens and not ports & {local, remote}]:
+            for pid, fd in connections():
                 with contextlib.suppress(OSError), contextlib.closing(linux.borrow_socket(pid, fd)) as connection:
                     gone = linux.tcp_bytes(connection)[direction]
                     if gone - before.setdefault((pid, fd), gone) > 4 << 20:
