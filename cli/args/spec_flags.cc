@@ -45,6 +45,9 @@ SpecParts flags_over(const Arguments& arguments) {
   for (const std::string& value : arguments.values("set")) {
     parts.settings.push_back(flag_text(arguments, "set", "--set", value));
   }
+  if (const auto input = arguments.value("stdin")) {
+    parts.settings.push_back(flag_text(arguments, "stdin", "--stdin", text("stdin=", *input)));
+  }
   parts.launch = flag_text(arguments, "launch", "--launch");
   return parts;
 }

@@ -45,7 +45,7 @@ int run_run(const Arguments& arguments, Context& context) {
   if (job.ended) return leave_reports(*reports, *job.ended, input->spec, job.end, context);
   if (job.view == nullptr) return job.exit_code;
   Duration followed;
-  const bool input_said = say_unread_input();
+  const bool input_said = input->spec.input || say_unread_input();
   for (std::unique_ptr<JobView> view = std::move(job.view);;) {
     QueueOutcome queue = wait_in_queue(*view, context, *job.signals, {.kind = ViewerKind::kOwner, .viewer = "run"});
     SessionEnd end;
@@ -67,6 +67,7 @@ int run_run(const Arguments& arguments, Context& context) {
       options.hosts = std::make_shared<RankHosts>(*spec);
       options.wanted = wanted_streams(arguments, options.hosts, *selector);
       options.lines = *lines;
+      if (spec->input) options.input = STDIN_FILENO;
       if (*timeout) options.stop_after = std::max(**timeout - followed, Duration::zero());
       options.stop = queue.stop;
       options.spec_name = input->name;
@@ -89,6 +90,9 @@ Command run_command() {
       {.name = "submitted",
        .value = "JOB",
        .help = "in the script that Slurm was given for a job: go on with that job's folder"}};
+  flags.push_back({.name = "stdin",
+                   .value = "RANK",
+                   .help = "give this rank, or all, or MESH/RANK, what is read here: the key `stdin` of the spec"});
   for (const Flag& flag : report_flags()) flags.push_back(flag);
   for (const Flag& flag : program_flags()) flags.push_back(flag);
   for (const Flag& flag : launch_flags()) flags.push_back(flag);

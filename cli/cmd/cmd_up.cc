@@ -150,6 +150,10 @@ int run_up(const Arguments& arguments, Context& context) {
   options.until = SessionOptions::Until::kRunning;
   options.from_the_start = options.events = options.result = true;
   options.stop = queue.stop;
+  if (spec->input) {
+    options.input = -1;
+    say_note(context.terminal, "stdin: nobody gives it where the job is left running: the ranks read its end");
+  }
   const SessionEnd end = follow_job(*job.view, *spec, context, *job.signals, std::move(options));
   if (end.running || end.verdict) write_out(context.terminal, job.view->id() + "\n");
   if (end.running) say_how_long_it_has(*job.view, *spec, context);

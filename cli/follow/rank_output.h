@@ -1,8 +1,8 @@
 #pragma once
 
 // RankOutput: the output of ranks on its way to stdout and stderr: whole and in order from OutputFollower, as lines
-// from LinePrinter, at the speed of whoever reads them. What is for a full writer is read neither from files nor from the
-// supervisor; what is for the other one goes on, from files.
+// from LinePrinter, at the speed of whoever reads them. What is for a full writer is read neither from files nor from
+// the supervisor; what is for the other one goes on, from files.
 //
 // Thread: the loop's. Lifetime: shorter than the loop's and the screen's.
 

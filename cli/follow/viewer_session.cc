@@ -41,6 +41,7 @@ ViewerSession::ViewerSession(std::unique_ptr<EventLoop> loop, const JobView& job
       phase_since_(loop_->now()),
       next_word_(loop_->now() + limits::kNamesMissingEvery),
       slurm_(LostSubmission::of(job)) {
+  if (options_.input) input_ = std::make_unique<InputFeed>(*loop_, *options_.input);
   if (options_.output) {
     output_ = std::make_unique<RankOutput>(*loop_, screen_, spec_,
                                            RankOutputOptions{.lines = options_.lines,
@@ -133,6 +134,10 @@ void ViewerSession::on_connected() {
     });
   }
   if (pending_stop_) send_stop(*pending_stop_);
+  if (input_ == nullptr) return;
+  input_->connected([this](const InputRequest& request, std::function<void(Result<Accepted>)> answer) {
+    if (client_ != nullptr) client_->request(request, std::move(answer));
+  });
 }
 
 void ViewerSession::send_stop(const StopRequest& request) {
@@ -146,6 +151,7 @@ void ViewerSession::send_stop(const StopRequest& request) {
 }
 
 void ViewerSession::on_lost(const Error& why) {
+  if (input_ != nullptr) input_->lost();
   if (ending_) return;
   lost_at_ = loop_->now();
   told_lost_ = options_.events || options_.kind == ViewerKind::kOwner;

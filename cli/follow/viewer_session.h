@@ -12,6 +12,7 @@
 #include <string>
 
 #include "cli/args/command.h"
+#include "cli/follow/input_feed.h"
 #include "cli/follow/lost_submission.h"
 #include "cli/follow/rank_hosts.h"
 #include "cli/follow/rank_output.h"
@@ -43,6 +44,7 @@ struct SessionOptions {
   LineOptions lines = {};
   OutputStart start = {};  // with from_the_start: of what is written already
 
+  std::optional<int> input = {};             // what ranks are to read of this descriptor; below 0: nothing more
   std::optional<StopRequest> stop = {};      // asked for as soon as somebody listens
   std::optional<Duration> stop_after = {};   // --timeout of `run`
   std::optional<Duration> leave_after = {};  // --timeout of `wait` and `stop`
@@ -109,6 +111,7 @@ class ViewerSession {
   Announcer announcer_;
   std::unique_ptr<RankOutput> output_;
   std::unique_ptr<SupervisorClient> client_;
+  std::unique_ptr<InputFeed> input_;
   std::optional<StopRequest> pending_stop_;
   std::uint64_t last_event_ = 0;
   Instant lost_at_ = Instant::never();  // since when nobody answers

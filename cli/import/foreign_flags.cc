@@ -154,4 +154,13 @@ std::optional<std::uint32_t> positive(std::string_view written) {
   return static_cast<std::uint32_t>(*value);
 }
 
+WrongValue use_input(Translation& t, std::string_view flag, const std::string& value) {
+  if (value == "none") return std::nullopt;
+  const bool is_rank = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
+  t.keys["stdin"] = is_rank ? value : "all";
+  if (is_rank || value == "all") return std::nullopt;
+  t.notes.push_back(text(flag, " ", value, ": `monarch run` reads its own input: append < ", value));
+  return std::nullopt;
+}
+
 }  // namespace monarch

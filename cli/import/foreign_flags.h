@@ -25,6 +25,9 @@ enum class FlagTakes : std::uint8_t {
 using WrongValue = std::optional<std::string>;  // what is wrong with a value, if something is
 using FlagUse = std::function<WrongValue(Translation&, const std::string&)>;
 
+// Of --input and --stdin: which rank gets what the launcher reads.
+WrongValue use_input(Translation& t, std::string_view flag, const std::string& value);
+
 struct ForeignFlag {
   std::string_view names;  // "--nodes|-N"
   FlagTakes takes = FlagTakes::kValue;

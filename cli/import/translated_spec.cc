@@ -141,6 +141,8 @@ std::string spec_of(const Translation& t, std::string_view line) {
   }
   const auto limit = t.keys.find("time_limit");
   if (limit != t.keys.end()) out += text("time_limit: ", limit->second, "\n");
+  const auto input = t.keys.find("stdin");
+  if (input != t.keys.end()) out += text("stdin: \"", input->second, "\"\n");
   return out;
 }
 

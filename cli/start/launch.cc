@@ -144,6 +144,14 @@ bool goes_with_its_flags(const SpecInput& input, const Arguments& arguments, con
                                  .help = "leave it out"});
     return false;
   }
+  const bool elsewhere = input.spec.supervised_away() || input.spec.launch.facts().waits_in_queue;
+  if (input.spec.input && elsewhere) {
+    say_error(context.terminal,
+              {.id = "E0401",
+               .message = "this build cannot do that yet: `stdin` where the supervisor is on another machine",
+               .help = "leave it out, and let the program read a file"});
+    return false;
+  }
   const WorkspaceLook look = look_at_workspace(input.spec, input.tree, input.sources);
   if (!has_its_workspace(look, input.sources, context.terminal)) return false;
   for (const std::string& note : input.notes) say_note(context.terminal, note);

@@ -77,6 +77,11 @@ ControlHandlers Viewers::handlers() {
                            const StackDumps::Answer& answer) { return workers_.stacks().ask_all(request, answer); },
           .operate = [this](const OperatorRequest& request,
                             const ControlHandlers::Answer& answer) { answer_durably(operate(request), answer); },
+          .input =
+              [this](std::uint64_t viewer, InputRequest request, const ControlHandlers::Answer& answer) {
+                workers_.input().give(viewer, std::move(request), answer);
+              },
+          .left = [this](std::uint64_t viewer) { workers_.input().left(viewer); },
           .output_viewer =
               [this](UniqueFd socket) {
                 const Status added = workers_.relay().add_viewer(std::move(socket));

@@ -96,7 +96,22 @@ Status Workers::open() {
           .dump = [this](RankId rank, const std::function<void(std::string)>& then) { dump_stacks(rank, then); }});
   links_ = std::make_unique<WorkerLinks>(*shared_.loop, *control_link_, shared_.core, shared_.term(),
                                          this_process_as_holder(wall_now()).boot_id, links_handlers());
+  open_input();
   return {};
+}
+
+void Workers::open_input() {
+  input_ = std::make_unique<InputDesk>(
+      shared_.core,
+      InputDeskOptions{
+          .send = [this](HostId host, const Input& input) { (void)links_->send(host, input); },
+          .at = [this](Instant when, std::function<void()> then) { shared_.loop->at(when, std::move(then)); },
+          .now = [this] { return shared_.loop->now(); },
+          .on_end =
+              [this] {
+                shared_.announce(EventKind::kInputEnded, Severity::kWarning,
+                                 "nobody gives the ranks their standard input any more: they read its end");
+              }});
 }
 
 void Workers::attach(ZmqLoop& loop) {
@@ -118,6 +133,7 @@ WorkerLinksHandlers Workers::links_handlers() {
           .on_commit = commit_handler(),
           .on_vault = vault_handler(),
           .on_post = post_handler(),
+          .on_input_taken = [this](HostId host, const InputTaken& taken) { input_->taken(host, taken); },
           .on_report = [this](HostId host, const RankReport& report,
                               Instant sent_at) { hangs_->on_report(host, report, sent_at, shared_.loop->now()); },
           .on_goodbye = [this](HostId host, const Goodbye& goodbye) { handlers_.on_goodbye(host, goodbye.orderly); },

@@ -17,6 +17,7 @@
 #include "supervisor/loop/shared.h"
 #include "supervisor/workers/commit_desk.h"
 #include "supervisor/workers/hang_watch.h"
+#include "supervisor/workers/input_desk.h"
 #include "supervisor/workers/output_relay.h"
 #include "supervisor/workers/roster_desk.h"
 #include "supervisor/workers/stack_dumps.h"
@@ -70,10 +71,12 @@ class Workers {
   OutputRelay& relay() { return *relay_; }
   HangWatch& hangs() { return *hangs_; }
   StackDumps& stacks() { return *stacks_; }
+  InputDesk& input() { return *input_; }
 
  private:
   void publish_keys_now();
   Status open_stacks();
+  void open_input();
   Status open_relay(std::unique_ptr<ServerLink> bulk_link);
   int kept_listener(std::size_t which, std::uint16_t port) const;
   Error port_error(const Error& error);
@@ -101,6 +104,7 @@ class Workers {
   std::unique_ptr<RosterDesk> roster_;  // nothing: nobody calls in this job
   std::uint64_t posts_ended_ = 0;       // that this supervisor has heard of
   std::unique_ptr<WorkerLinks> links_;
+  std::unique_ptr<InputDesk> input_;
   std::unique_ptr<WatchedInbox<StacksCame>> stacks_came_;  // of the relay's thread
   std::unique_ptr<StackDumps> stacks_;
   std::unique_ptr<WatchedInbox<Incarnation>> copied_;  // of the relay's thread; nothing: no copy is kept

@@ -61,8 +61,10 @@ void ControlServer::accept(UniqueFd socket) {
       {.on_frame = [this, viewer](Frame frame, std::vector<UniqueFd>) { on_frame(viewer, frame); },
        .on_closed =
            [this, viewer](Error) {
+             const std::uint64_t number = viewer->number;
              viewers_.erase(viewer);
              tell_use();
+             if (handlers_.left) handlers_.left(number);
            },
        .on_drained =
            [this, viewer] {
@@ -162,6 +164,11 @@ void ControlServer::on_frame(Viewers::iterator viewer, const Frame& frame) {
               if (!handlers_.hold) return Error{ErrorCode::kUnsupported, "nobody here holds ranks"};
               hold.who.resize(std::min(hold.who.size(), kNameBytes));
               handlers_.hold(hold, answer());
+              return {};
+            }),
+            when<InputRequest>([&](InputRequest&& input) -> Status {
+              if (!handlers_.input) return Error{ErrorCode::kUnsupported, "nobody here takes input"};
+              handlers_.input(viewer->number, std::move(input), answer());
               return {};
             }),
             when<StacksRequest>([&](const StacksRequest& request) { on_stacks(viewer, request, call); }));

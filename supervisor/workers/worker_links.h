@@ -55,6 +55,7 @@ struct WorkerLinksHandlers {
   // Of the vault of a host, as each of its beats says it; port 0: it has none.
   std::function<void(HostId, const VaultReport&)> on_vault = {};
   std::function<void(HostId, const PostReport&)> on_post = {};
+  std::function<void(HostId, const InputTaken&)> on_input_taken = {};
   // A rank that is where it should be, as a beat tells of it that was sent then on the host's clock.
   std::function<void(HostId, const RankReport&, Instant sent_at)> on_report = {};
   // A worker's last word, which may be lost: for launchers that do not see its end themselves.

@@ -117,7 +117,8 @@ constexpr Severity monarch_enum_max(Severity) { return Severity::kError; }
   KIND(kLibraryOld, "library.old", kWarning, "A library of this machine has a known fault.")                           \
   KIND(kWorkspaceSending, "workspace.sending", kInfo, "How far the copy of the workspace is.")                         \
   KIND(kPostEnded, "post.ended", kWarning,                                                                             \
-       "The post of a host has ended, and another one was started: calls from or to its ranks have an unknown end.")
+       "The post of a host has ended, and another one was started: calls from or to its ranks have an unknown end.")   \
+  KIND(kInputEnded, "input.ended", kWarning, "Nobody gives ranks their standard input any more: they read its end.")
 
 enum class EventKind : std::uint8_t {
 #define MONARCH_EVENT_KIND(kind, name, severity, meaning) kind,

@@ -188,8 +188,9 @@ struct RankStart {
   RankBinding binding;
   // Whose process becomes this rank, if it waits at its gate here; else one is forked.
   std::optional<Incarnation> standby;
+  bool input = false;  // its standard input is a pipe, which gets what Input has
 };
-MONARCH_FIELDS(RankStart, rank, env, program, workdir, ports, ready_port, binding, standby)
+MONARCH_FIELDS(RankStart, rank, env, program, workdir, ports, ready_port, binding, standby, input)
 
 // To whom a signal for a rank goes.
 enum class SignalTo : std::uint8_t {
@@ -251,6 +252,18 @@ struct Tell {
 };
 MONARCH_MESSAGE(Tell, 22, ranks, generation, json)
 
+inline constexpr std::size_t kInputBytes = 64U << 10U;  // of one Input
+
+// For the standard input of ranks. Answered by InputTaken, also where it was said before.
+struct Input {
+  std::vector<RankId> ranks;
+  Generation generation;
+  std::uint64_t offset = 0;  // of all that the job was given
+  std::string bytes;
+  bool end = false;  // nothing follows
+};
+MONARCH_MESSAGE(Input, 23, ranks, generation, offset, bytes, end)
+
 // What became of a rank's CommitRequest: it is durable, or it does not count. Said again for as long as beats ask.
 struct CommitAnswer {
   Incarnation process;
@@ -271,5 +284,13 @@ struct Reserved {
   std::string error;                 // empty: they are held; else what is taken, and by whom where that is known
 };
 MONARCH_MESSAGE(Reserved, 3, mesh, gang, generation, ports, error)
+
+// A rank's pipe has all of its input up to `offset`.
+struct InputTaken {
+  Incarnation process;
+  std::uint64_t offset = 0;
+  bool over = false;  // it takes no more: it has been given the end, or reads no longer
+};
+MONARCH_MESSAGE(InputTaken, 6, process, offset, over)
 
 }  // namespace monarch

@@ -257,6 +257,16 @@ struct HoldRequest {
 };
 MONARCH_MESSAGE(HoldRequest, 92, ranks, release, who)
 
+// What `run` has read for the ranks that the spec's `stdin` names. It is answered once all of them have it; one without
+// bytes and end says who gives it, and is answered at once. Asked again, it changes nothing.
+struct InputRequest {
+  using Answer = Accepted;
+  std::uint64_t offset = 0;  // of all that was read
+  std::string bytes;         // at most kInputBytes
+  bool end = false;          // nothing follows
+};
+MONARCH_MESSAGE(InputRequest, 85, offset, bytes, end)
+
 // ---- supervisor → viewer (and JobEvent, Verdict and JobStatus) ----
 
 // A piece of output. Header: rank and generation. Pieces may be missing: the viewer reads [what it has, offset) from

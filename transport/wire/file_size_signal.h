@@ -1,8 +1,8 @@
 #pragma once
 
 // FileSizeSignal: while it lives, what this thread grows beyond the limit of file size (ulimit -f) is refused by EFBIG
-// and does not end the process by SIGXFSZ, whose default is death. The limit holds for memory files, too (setrlimit(2)).
-// What the process itself does about that signal stays as it is.
+// and does not end the process by SIGXFSZ, whose default is death. The limit holds for memory files, too
+// (setrlimit(2)). What the process itself does about that signal stays as it is.
 //
 // Thread: one. Lifetime: a scope's.
 

@@ -51,6 +51,7 @@ bool is_bounded(const Reserved& reserved) {
   return reserved.ports.size() <= limits::kRanksPerJob && reserved.error.size() <= limits::kExplanationBytes;
 }
 
+bool is_bounded(const InputTaken& /*numbers alone*/) { return true; }
 bool is_bounded(const Goodbye& /*numbers alone*/) { return true; }
 bool is_bounded(const KeeperGone& /*numbers alone*/) { return true; }
 bool is_bounded(const OutputGone& /*numbers alone*/) { return true; }

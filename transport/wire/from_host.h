@@ -24,6 +24,7 @@ namespace monarch {
 bool is_bounded(const Hello& hello);
 bool is_bounded(const Beat& beat);
 bool is_bounded(const Reserved& reserved);
+bool is_bounded(const InputTaken& taken);
 bool is_bounded(const Goodbye& goodbye);
 bool is_bounded(const KeeperGone& gone);
 bool is_bounded(const Output& output);

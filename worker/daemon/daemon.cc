@@ -162,7 +162,7 @@ void Daemon::on_keeper_frame(const Frame& frame, std::vector<UniqueFd> descripto
               (void)log_->put(SayStacks{frame.header.process, frame.payload});
             }),
             // Lost where the beat thread is stuck: the supervisor asks again.
-            unopened<Reserved>([&](std::string_view) {
+            unopened<Reserved, InputTaken>([&](std::string_view) {
               (void)beat_->put(SendFrame{Frame{{.type = frame.header.type, .job = setup_.stash.job}, frame.payload}});
             }));
   if (!taken.ok()) log_warn("the keeper said something that means nothing here: ", taken.error().message);

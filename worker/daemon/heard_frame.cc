@@ -19,15 +19,16 @@ Result<FrameHeard> heard_from_link(const std::vector<ZmqFrame>& frames,
   MONARCH_ASSIGN(const FrameHeader header, decode_header(frames[0].bytes()));
   FrameHeard frame{.job = header.job, .term = header.term, .sent_at = {}, .message = {}};
   const auto take = [&](auto&& message) { frame.message = std::forward<decltype(message)>(message); };
-  MONARCH_TRY(route(header, frames[1].bytes(), when<Ack>([&](Ack&& ack) {
-                      frame.sent_at = sent_at(ack.seq);
-                      frame.message = std::move(ack);
-                    }),
-                    when<Start>(take), when<Shutdown>(take), when<VaultTable>(take),
-                    unopened<Roster>([&](std::string_view payload) { frame.message = ForPost{std::string(payload)}; }),
-                    unopened<Reserve, Stop, Signal, Tell, TakeStacks, CommitAnswer>([&](std::string_view payload) {
-                      frame.message = ForKeeper{.type = header.type, .payload = std::string(payload)};
-                    })));
+  MONARCH_TRY(
+      route(header, frames[1].bytes(), when<Ack>([&](Ack&& ack) {
+              frame.sent_at = sent_at(ack.seq);
+              frame.message = std::move(ack);
+            }),
+            when<Start>(take), when<Shutdown>(take), when<VaultTable>(take),
+            unopened<Roster>([&](std::string_view payload) { frame.message = ForPost{std::string(payload)}; }),
+            unopened<Reserve, Stop, Signal, Tell, Input, TakeStacks, CommitAnswer>([&](std::string_view payload) {
+              frame.message = ForKeeper{.type = header.type, .payload = std::string(payload)};
+            })));
   return frame;
 }
 

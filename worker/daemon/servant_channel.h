@@ -1,9 +1,9 @@
 #pragma once
 
 // ServantChannel: a daemon's end of a process that serves beside it on its host, as the vault does. It has the keeper
-// start one, again whenever it has ended, and keeps a connection to it; one that is to answer and does not is killed, as a
-// daemon is by its keeper. A servant that an earlier daemon had started is
-// taken over as it is: what it holds is not lost. What the two say to each other is not known here.
+// start one, again whenever it has ended, and keeps a connection to it; one that is to answer and does not is killed,
+// as a daemon is by its keeper. A servant that an earlier daemon had started is taken over as it is: what it holds is
+// not lost. What the two say to each other is not known here.
 //
 // Thread: the loop's. Lifetime: within the loop's.
 

@@ -118,7 +118,8 @@ Keeper::Keeper(KeeperSetup setup, std::unique_ptr<EventLoop> loop, std::unique_p
              RankProcessesOptions{setup_.environment, setup_.job.to_text(), setup_.host_name, setup_.umask,
                                   setup_.guarded.descriptor_limit, setup_.tree,
                                   RankFiles(setup_.state_directory, setup_.rank_files),
-                                  [this](pid_t tracer) { return stacks_.is_ours(tracer); }},
+                                  [this](pid_t tracer) { return stacks_.is_ours(tracer); },
+                                  [this](const InputTaken& taken) { send(taken, taken.process); }},
              [this](KeeperEvent happened) { on_rank(std::move(happened)); }),
       stacks_(*loop_, watch_, setup_.environment, stack_handlers()),
       guarded_(*loop_, watch_, std::move(setup_.guarded), guarded_handlers()),
@@ -206,8 +207,9 @@ Status Keeper::take(const Frame& frame, std::vector<UniqueFd> descriptors) {
   return route(
       frame.header, frame.payload, when<Reserve>(pass), when<Start>(pass), when<Stop>(pass),
       when<Signal>([this](Signal&& order) { take_signal(std::move(order)); }), when<Tell>(pass),
-      when<CommitAnswer>(pass), when<KeeperLease>(pass), when<KeeperForget>(pass), when<KeeperReady>(pass),
-      when<KeeperLetLive>(pass), when<KeeperShutdown>(pass),
+      when<Input>([this](const Input& order) { ranks_.give_input(order); }), when<CommitAnswer>(pass),
+      when<KeeperLease>(pass), when<KeeperForget>(pass), when<KeeperReady>(pass), when<KeeperLetLive>(pass),
+      when<KeeperShutdown>(pass),
       when<KeeperStash>([this](const KeeperStash& stash) { return take_stash(stash); }, limits::kSeqpacketPayloadBytes),
       when<KeeperKeepOpen>([&](const KeeperKeepOpen& order) -> Status {
         if (descriptors.size() != order.count)

@@ -33,7 +33,8 @@ RankProcesses::RankProcesses(EventLoop& loop, ChildWatch& watch, Containment& co
       doors_(doors),
       options_(std::move(options)),
       tell_(std::move(tell)),
-      usable_cpus_(usable_cpus()) {
+      usable_cpus_(usable_cpus()),
+      inputs_(loop_, options_.on_input_taken) {
   if (auto pipe = make_pipe(PipeReader::kDoesNotWait); pipe.ok()) ended_pipe_ = std::move(pipe->reader);
 }
 
@@ -217,9 +218,18 @@ void RankProcesses::reap(const Incarnation& key) {
   watch_.reap(process->child->pid());
   process->child.reset();
   process->awaited.clear();
+  inputs_.close(key);
   doors_.close(key);
   open_wanted_gates();
   if (process->contained) containment_.remove(process->name);
+}
+
+void RankProcesses::give_input(const Input& order) {
+  for (const RankId& rank : order.ranks) {
+    const Incarnation key{rank, order.generation};
+    const Process* process = find(key);
+    if (process != nullptr && process->child) inputs_.give(key, order);
+  }
 }
 
 void RankProcesses::drop(const Incarnation& key) {

@@ -18,6 +18,7 @@
 #include "transport/messages/stacks.h"
 #include "transport/process/child_watch.h"
 #include "transport/process/containment.h"
+#include "transport/process/input_pipes.h"
 #include "transport/process/spawn.h"
 #include "worker/core/cpu_binding.h"
 #include "worker/core/environment.h"
@@ -40,6 +41,7 @@ struct RankProcessesOptions {
   std::string tree = {};                   // where the job's workspace lies; empty: nowhere
   RankFiles files = {};
   std::function<bool(pid_t)> is_dump = [](pid_t) { return false; };  // whether this tracer takes stacks for us
+  std::function<void(const InputTaken&)> on_input_taken = [](const InputTaken&) {};
 };
 
 // The read ends, as they are handed to the guarded process.
@@ -71,6 +73,8 @@ class RankProcesses {
   // Tells Executed of a rank whose program runs by now, if that was not noticed yet.
   void ask_whether_executed(const Incarnation& key);
   void signal(const Incarnation& key, int number, SignalTo to);
+  // For those of them that have a process here.
+  void give_input(const Input& order);
   // True where it was done by SIGSTOP, which any SIGCONT undoes.
   bool freeze(const Incarnation& key);
   bool thaw(const Incarnation& key);  // true where it was done by SIGCONT
@@ -139,6 +143,7 @@ class RankProcesses {
   UniqueFd ended_pipe_;  // handed out in the place of one that was closed: nothing is in it, nor will be
   std::map<MeshId, std::unique_ptr<MeshSetup>> setups_;
   std::map<Incarnation, Process> processes_;
+  InputPipes inputs_;
   std::map<Incarnation, Incarnation> renamed_;  // standbys, while what they have become has a process
   TimerId look_timer_ = 0;
 };

@@ -73,6 +73,7 @@ void RankProcesses::fork_rank(const keeper_action::ForkRank& order) {
 }
 
 void RankProcesses::not_forked(const Incarnation& key, StepFailure failure) {
+  inputs_.close(key);
   failure = with_limit(std::move(failure));
   tell_(event::ForkFailed{key, failure.error, std::move(failure.detail)});
 }
@@ -149,6 +150,17 @@ std::optional<StepFailure> RankProcesses::begin(const keeper_action::ForkRank& o
   };
   options.workdir = workdir_in(options_.tree, order.own.workdir);
   options.descriptors = {{output->writer.get(), STDOUT_FILENO}, {error->writer.get(), STDERR_FILENO}};
+  UniqueFd input;
+  if (order.own.input) {
+    auto opened = inputs_.open(order.key);
+    if (!opened) {
+      containment_.remove(process.name);
+      doors_.close(order.key);
+      return step_failure(opened.error());
+    }
+    input = std::move(opened).value();
+    options.descriptors.push_back({input.get(), STDIN_FILENO});
+  }
   options.group = group.value().get();
   options.umask = options_.umask;
   options.descriptor_limit = options_.descriptor_limit;

@@ -1,8 +1,8 @@
 #pragma once
 
 // DaemonDoor: where a process that serves beside a daemon is found by it: a socket at a path, at which one counts as
-// the daemon once it has proven that it is. The one before it has ended then, or is about to. A daemon's question whether
-// the process still turns is answered here.
+// the daemon once it has proven that it is. The one before it has ended then, or is about to. A daemon's question
+// whether the process still turns is answered here.
 //
 // Thread: the loop's. Lifetime: shorter than the loop's.
 

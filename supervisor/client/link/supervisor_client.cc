@@ -122,6 +122,7 @@ Result<AnswerTo<Request>> ask(const ViewerAddress& address, const Request& reque
 template void SupervisorClient::request(const StatusRequest&, std::function<void(Result<JobStatus>)>);
 template void SupervisorClient::request(const StopRequest&, std::function<void(Result<Accepted>)>);
 template void SupervisorClient::request(const SignalRequest&, std::function<void(Result<Accepted>)>);
+template void SupervisorClient::request(const InputRequest&, std::function<void(Result<Accepted>)>);
 template Result<JobStatus> ask(const ViewerAddress&, const StatusRequest&, Duration);
 template Result<Accepted> ask(const ViewerAddress&, const StopRequest&, Duration);
 template Result<Accepted> ask(const ViewerAddress&, const SignalRequest&, Duration);

@@ -6,6 +6,7 @@
 
 #include "supervisor/spec/job/build_actors.h"
 #include "supervisor/spec/job/build_checkpoints.h"
+#include "supervisor/spec/job/build_input.h"
 #include "supervisor/spec/job/build_launch.h"
 #include "supervisor/spec/job/build_links.h"
 #include "supervisor/spec/job/build_mesh.h"
@@ -86,6 +87,7 @@ JobSpec build_job(const YamlNode& written, const PathBases& bases, Report& repor
   const YamlNode* lifetime = value_of(&root, "lifetime");
   job.lifetime.idle = duration_or(lifetime, "idle", job.lifetime.idle);
   job.lifetime.max = duration_or(lifetime, "max", job.lifetime.max);
+  const YamlNode* input = value_of(&root, "stdin");
   job.logs.max_bytes = size_or(value_of(&root, "logs"), "max_size", job.logs.max_bytes);
   job.storage = build_storage(root, report);
   job.checkpoints = build_checkpoints(root, report);
@@ -100,6 +102,7 @@ JobSpec build_job(const YamlNode& written, const PathBases& bases, Report& repor
   }
   check_ranks(job, root, report);
   complete = complete && job.meshes.size() == meshes->items.size();
+  if (complete && input != nullptr) build_input(*input, job, report);
   build_shrink(job, root, report);
   find_launcher_spec(job.launch.facts().name)->check(job, root, report);
   if (complete && build_links(job, *meshes, report)) {

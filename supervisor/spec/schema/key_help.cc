@@ -245,6 +245,12 @@ constexpr KeyHelp kHelp[] = {
      "A host on which no worker has started 20 seconds before its end, or at half of it if that is later, is given up "
      "for another one, where there is one."},
     {"time_limit", "4h"},
+    {"stdin", "\"0\"",
+     "As `mpirun` and `srun` do it by themselves: `run` reads its own standard input and gives it to this rank, as "
+     "fast as "
+     "the rank reads, and then its end. Without it `run` reads nothing, and ranks have /dev/null. A rank that is "
+     "started "
+     "again goes on where the one before it was. Where nobody gives it, as after `up`, ranks read its end."},
     {"lifetime", "{idle: 1h}"},
     {"lifetime.idle", "1h"},
     {"lifetime.max", "3d"},

@@ -280,6 +280,9 @@ constexpr MessageKind kEveryMessage[] = {
     kind<LineTakeBack>("line-take-back"),
     kind<LineHeard>("line-heard"),
     kind<BodyLinkWord>("body-link-word"),
+    kind<Input>("input"),
+    kind<InputTaken>("input-taken"),
+    kind<InputRequest>("input-request"),
 };
 
 }  // namespace
