@@ -112,7 +112,7 @@ constexpr Severity monarch_enum_max(Severity) { return Severity::kError; }
   KIND(kOutputRefused, "output.refused", kWarning,                                                                     \
        "A host sends output of ranks that were not started there; it is dropped.")                                     \
   KIND(kCallWaiting, "call.waiting", kInfo,                                                                            \
-       "A call without a deadline has waited for 30 s, or for 30 s more: who waits for which ranks.")                  \
+       "A call without a deadline has waited for 30 s: which actor waits for which call of which ranks, once.")        \
   KIND(kPostUnreached, "post.unreached", kWarning, "The posts of two hosts do not reach each other: calls wait.")      \
   KIND(kLibraryOld, "library.old", kWarning, "A library of this machine has a known fault.")                           \
   KIND(kWorkspaceSending, "workspace.sending", kInfo, "How far the copy of the workspace is.")                         \
