@@ -1,6 +1,7 @@
 #include "worker/rank/plugin.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <utility>
@@ -55,7 +56,8 @@ Status Plugin::load(PluginCopy copy) {
   }
   struct stat judged {};
   struct stat named {};
-  const bool same = ::fstat(copy.file.get(), &judged) == 0 && ::stat(copy.name.c_str(), &named) == 0 &&
+  const UniqueFd by_name(::open(copy.name.c_str(), O_PATH | O_CLOEXEC));
+  const bool same = ::fstat(copy.file.get(), &judged) == 0 && ::fstat(by_name.get(), &named) == 0 &&
                     judged.st_dev == named.st_dev && judged.st_ino == named.st_ino;
   if (!same) return Error{ErrorCode::kInvalid, text("plugin ", path_, ": its copy was replaced while it was loaded")};
   // WARNING: the loader knows what it has loaded by the name that it was given (glibc 2.36, _dl_map_object), and would

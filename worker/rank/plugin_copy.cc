@@ -84,7 +84,9 @@ Result<PluginCopy> copied_to_folder(int from, const std::string& name, const std
   file.reset();
   // Whoever was faster has made the same. What is there and is something else, after a crash of the host, goes.
   if (written.ok() && ::link(fresh.c_str(), name.c_str()) != 0 && !existing(name, sha256).ok()) {
-    (void)::rename(fresh.c_str(), name.c_str());  // existing() says whether it worked
+    const UniqueFd where(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    const auto in_it = [&](const std::string& path) { return path.c_str() + folder.size() + 1; };
+    (void)::renameat(where.get(), in_it(fresh), where.get(), in_it(name));  // existing() says whether it worked
   }
   (void)::unlink(fresh.c_str());
   if (!written.ok()) return written.error();

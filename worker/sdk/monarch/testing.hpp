@@ -1,14 +1,14 @@
 #pragma once
 
 // Actors in a test of a user's, without a cluster: a job of meshes whose actors live in this process. What is called
-// runs at once, on the thread that calls, so that a test needs no waits; a Reply may be answered later, from any thread.
+// runs at once, on the thread that calls, so that a test needs no waits; a Reply may be answered later, by any thread.
 //
 //   monarch::testing::Job job;
 //   job.mesh("trainer", {{"host", 2}, {"gpu", 4}});
 //   auto all = job.actors<Greeter>("trainer", "greeter", monarch::Args().set("lr", 0.1));
 //   all.call(&Greeter::say_hello, "world").get();       as in a job
 //   job.actor<Greeter>("trainer", "greeter", 3)         the object itself
-//   job.lose("trainer", 3);                             calls to it are RankLost from now on, and on_failure hears of it
+//   job.lose("trainer", 3);                             calls to it are RankLost from now on; on_failure hears of it
 //   auto controller = job.controller();                 for drive(controller)
 //
 // The class has to stand in a MONARCH_PLUGIN that is compiled with the test. One job at a time.
