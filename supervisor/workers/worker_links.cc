@@ -142,8 +142,8 @@ void WorkerLinks::on_message(InboundMessage&& message) {
       when<Beat, decode_from_host<Beat>>([&](const Beat& beat) { on_beat(*host, beat); }),
       when<Goodbye, decode_from_host<Goodbye>>([&](const Goodbye& goodbye) { on_goodbye(*host, goodbye); }),
       when<KeeperGone, decode_from_host<KeeperGone>>([&](const KeeperGone& gone) { on_keeper_gone(*host, gone); }),
-      when<InputTaken, decode_from_host<InputTaken>>([&](const InputTaken& taken) {
-        if (handlers_.on_input_taken) handlers_.on_input_taken(*host, taken);
+      when<InputTaken, decode_from_host<InputTaken>>([&](const InputTaken& input) {
+        if (handlers_.on_input_taken) handlers_.on_input_taken(*host, input);
       }),
       when<Reserved, decode_from_host<Reserved>>([&](Reserved reserved) { on_reserved(*host, std::move(reserved)); }));
   if (!taken.ok()) ++drops_.malformed;

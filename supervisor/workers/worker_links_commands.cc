@@ -79,9 +79,9 @@ bool WorkerLinks::start_now(HostId host) {
 void WorkerLinks::note_started(HostId host, const Beat& beat) {
   Peer& peer = peers_[host.value()];
   if (!peer.starting) return;
-  const auto& [mesh, generation] = *peer.starting;
+  const auto started = *peer.starting;
   const bool seen = std::any_of(beat.content.ranks.begin(), beat.content.ranks.end(), [&](const RankReport& report) {
-    return report.process.rank.mesh == mesh && report.process.generation >= generation;
+    return report.process.rank.mesh == started.first && report.process.generation >= started.second;
   });
   if (!seen) return;
   peer.starting.reset();

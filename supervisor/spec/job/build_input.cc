@@ -11,7 +11,7 @@ namespace monarch {
 
 namespace {
 
-constexpr std::string_view kForms = "`none`, a rank such as `0`, `all`, and `MESH/RANK` or `MESH/all` would work";
+constexpr std::string_view kInputForms = "`none`, a rank such as `0`, `all`, and `MESH/RANK` or `MESH/all` would work";
 
 // Of those that a person has written: a controller has no input.
 std::size_t own_meshes(const JobSpec& job) {
@@ -26,7 +26,7 @@ void build_input(const YamlNode& node, JobSpec& job, Report& report) {
   if (written == "none" || job.meshes.empty()) return;
   const auto refuse = [&](const char* id, std::string message, std::string label) {
     report.error(id, node.place,
-                 {.message = std::move(message), .label = std::move(label), .help = std::string(kForms)});
+                 {.message = std::move(message), .label = std::move(label), .help = std::string(kInputForms)});
   };
   const std::size_t slash = written.find('/');
   const std::string rank = slash == std::string::npos ? written : written.substr(slash + 1);

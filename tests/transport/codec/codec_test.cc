@@ -279,7 +279,7 @@ TEST(Codec, LengthsBeyondTheInputAreRefusedWithoutAllocating) {
 
 // A type of its own that enters a container is left however its reading ends.
 TEST(Codec, ATypeOfItsOwnIsReadAsOftenAsItIsThere) {
-  for (const std::size_t count : {1, 100, 100'000}) {
+  for (const std::size_t count : {1U, 100U, 100'000U}) {
     const std::vector<user::Own> many(count, user::Own{{1, 2, 3}});
     std::vector<user::Own> back;
     DecodeError error;

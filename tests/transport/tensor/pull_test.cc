@@ -122,9 +122,15 @@ void take_a_model(std::uint64_t tensors, std::uint32_t ranks, const LinkWays& wa
 }
 
 TEST_P(PullLaneTest, TakesModelsOfAnySize) {
-  for (const std::uint64_t tensors : {1, 10, 1'000}) take_a_model(tensors, 4, ways());
-  for (const std::uint64_t tensors : {1, 10, kSanitized ? 100 : 1'000}) take_a_model(tensors, 64, ways());
-  for (const std::uint64_t tensors : {1, 10, 1'000, kSanitized ? 5'000 : 20'000}) take_a_model(tensors, 1, ways());
+  constexpr std::uint64_t kOfManyRanks = kSanitized ? 100 : 1'000;
+  constexpr std::uint64_t kMost = kSanitized ? 5'000 : 20'000;
+  for (const std::uint64_t tensors : {1U, 10U, 1'000U}) take_a_model(tensors, 4, ways());
+  for (const std::uint64_t tensors : {std::uint64_t{1}, std::uint64_t{10}, kOfManyRanks}) {
+    take_a_model(tensors, 64, ways());
+  }
+  for (const std::uint64_t tensors : {std::uint64_t{1}, std::uint64_t{10}, std::uint64_t{1'000}, kMost}) {
+    take_a_model(tensors, 1, ways());
+  }
 }
 
 // What is pulled while it is written again and again is one version, or is pulled again.

@@ -175,9 +175,9 @@ struct Columns {
 // A reader of some columns.
 class ColumnReader : public Columns, public TestReader {
  public:
-  ColumnReader(const Matrix& matrix, std::uint64_t from, std::uint64_t to, LinkWays ways,
+  ColumnReader(const Matrix& of, std::uint64_t from, std::uint64_t to, LinkWays ways,
                const std::string& publication = "weights", const std::string& tensor = "w")
-      : Columns(matrix, from, to), TestReader({part(tensor)}, std::move(ways), publication) {}
+      : Columns(of, from, to), TestReader({part(tensor)}, std::move(ways), publication) {}
   // Each element is that of the version.
   bool is_whole(std::uint64_t version) const { return memory == matrix.part(version, box); }
 };
