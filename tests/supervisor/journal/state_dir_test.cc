@@ -234,7 +234,9 @@ TEST(RuntimeDir, NamesTheVariableWhereItCannotBeWritten) {
   ASSERT_EQ(::mkdir(folder.c_str(), 0500), 0);
   const bool root = ::geteuid() == 0;  // nothing is refused to it
   for (const std::string& path : {directory.path(), folder}) {
-    if (root) ASSERT_EQ(::chown(path.c_str(), 65534, 65534), 0);
+    if (root) {
+      ASSERT_EQ(::chown(path.c_str(), 65534, 65534), 0);
+    }
   }
   const int outcome = testing::in_child([&] {
     if (root && (::setgid(65534) != 0 || ::setuid(65534) != 0)) return 10;
