@@ -267,7 +267,14 @@ void Keeper::fork_some() {
   handle_waiting();
   handling_ = false;
   arm_timer();
-  if (!to_fork_.empty()) fork_more_later();
+  if (!to_fork_.empty()) return fork_more_later();
+  for (const Incarnation& key : std::exchange(to_open_, {})) ranks_.open_gate(key);
+}
+
+// No rank passes its gate while others are still to be forked: what cannot be, is known before anybody runs.
+void Keeper::perform(const action::OpenGate& ordered) {
+  if (!to_fork_.empty()) return to_open_.push_back(ordered.key);
+  ranks_.open_gate(ordered.key);
 }
 
 // By a timer, since what is deferred would come before what the descriptors have to say.

@@ -82,7 +82,7 @@ class Keeper {
   void perform(const keeper_action::ForkRank& action);
   void perform(const keeper_action::TakeOver& action) { ranks_.take_over(action); }
   void perform(const keeper_action::ForkSpawned& action);
-  void perform(const keeper_action::OpenGate& action) { ranks_.open_gate(action.key); }
+  void perform(const keeper_action::OpenGate& action);
   void perform(const keeper_action::SignalRank& action);
   void perform(const keeper_action::TellRank& action) { doors_.tell(action.key, action.json); }
   void perform(const keeper_action::AnswerCommit& action) { doors_.answer(action.key, action.answer); }
@@ -129,6 +129,7 @@ class Keeper {
   bool term_taken_ = false;                                         // one that is still to be read
   std::uint64_t sent_ = 0;
   std::deque<keeper_action::ForkRank> to_fork_;
+  std::vector<Incarnation> to_open_;  // once all are forked
   TimerId timer_ = 0;
   Instant timer_due_ = Instant::never();
   int exit_code_ = kExitInternal;
