@@ -316,21 +316,24 @@ Verdict JobCore::blame_rank(MeshId mesh, GangId g, std::size_t first) const {
 }
 
 // Meshes that are no sidecars wait for every sidecar: without this one they never start. The exit code of a rank is the
-// job's, but a 0: that it has ended well is no success of the job. A rank's words are told as any other's.
+// job's, but a 0: that it has ended well is no success of the job. Who wrote actors wrote of no sidecar: the words of
+// their ranks are told as any other's.
 void JobCore::sidecar_never_ready(MeshId mesh, GangId g, Verdict verdict) {
   const bool of_a_rank = verdict.cause.kind == CauseKind::kRank;
   if (!of_a_rank || verdict.exit_code == kExitOk) verdict.exit_code = kExitUnreachable;
-  if (!of_a_rank) verdict.cause.kind = CauseKind::kStart;
+  const bool serves = mesh_spec(mesh).serves;
+  if (!of_a_rank || !serves) verdict.cause.kind = CauseKind::kStart;
   verdict.cause.mesh = mesh_spec(mesh).name;
   verdict.cause.generation = gang(mesh, g).generation.counter;
   const std::string end = verdict.cause.summary.empty() ? "exit code 0" : verdict.cause.summary;
   const std::string who = verdict.cause.rank ? text(mesh_spec(mesh).name, "/", *verdict.cause.rank, " on ",
                                                     verdict.cause.host, " (pid ", verdict.cause.pid, ")")
                                              : mesh_spec(mesh).name;
-  verdict.cause.summary = text("ended before it was ready: ", end);
-  const std::string why = verdict.cause.rule.empty() ? std::string() : text(verdict.cause.rule, "; ");
+  const std::string whose = serves ? std::string() : text("sidecar ", mesh_spec(mesh).name, ' ');
+  verdict.cause.summary = text(whose, "ended before it was ready: ", end);
+  const std::string why = serves && !verdict.cause.rule.empty() ? text(verdict.cause.rule, "; ") : std::string();
   verdict.cause.rule = why + "the other meshes wait for it: fail";
-  verdict.reason = text(who, " ended before it was ready: ", end);
+  verdict.reason = text(serves ? "" : "sidecar ", who, " ended before it was ready: ", end);
   fail_job(std::move(verdict));
 }
 

@@ -396,8 +396,7 @@ TEST(JobCoreMeshes, ASidecarThatEndsBeforeItIsReadyFailsTheStart) {
     job.report({kMonitor, Rank(0)}, RankPhase::kEnded, exited(code));
     ASSERT_TRUE(job.core.state().verdict) << code;
     EXPECT_EQ(job.core.state().verdict->exit_code, code == 0 ? 69 : code) << "a 0 is no success of the job";
-    EXPECT_EQ(job.core.state().verdict->cause.kind, code == 0 ? CauseKind::kStart : CauseKind::kRank)
-        << "a rank's last words are told";
+    EXPECT_EQ(job.core.state().verdict->cause.kind, CauseKind::kStart);
     EXPECT_NE(job.core.state().verdict->reason.find("ended before it was ready: exit code"), std::string::npos)
         << job.core.state().verdict->reason;
     EXPECT_EQ(job.started(), std::vector<std::string>{"monitor"});
@@ -417,6 +416,7 @@ TEST(JobCoreMeshes, ActorsThatCannotBeMadeAreNotTriedAgain) {
   job.report({kMonitor, Rank(0)}, RankPhase::kEnded, exited(1));
   ASSERT_TRUE(job.core.state().verdict);
   EXPECT_EQ(job.core.state().verdict->exit_code, 1);
+  EXPECT_EQ(job.core.state().verdict->cause.kind, CauseKind::kRank) << "so that its last words are told";
   EXPECT_EQ(job.core.state().verdict->cause.rule,
             "its actors could not be made: fail, no retry; the other meshes wait for it: fail");
 }
@@ -434,9 +434,9 @@ TEST(JobCoreMeshes, ASidecarOfWhichOneRankEndsBeforeItIsReadyFailsTheStartAtOnce
   job.report({kMonitor, Rank(1)}, RankPhase::kEnded, exited(0));
   ASSERT_TRUE(job.core.state().verdict) << "the other rank lives, and all would wait until start_timeout";
   const FirstCause& cause = job.core.state().verdict->cause;
-  EXPECT_EQ(cause.kind, CauseKind::kRank);
+  EXPECT_EQ(cause.kind, CauseKind::kStart);
   EXPECT_EQ(cause.rank, 1U);
-  EXPECT_EQ(cause.summary, "ended before it was ready: exit code 0");
+  EXPECT_EQ(cause.summary, "sidecar monitor ended before it was ready: exit code 0");
   EXPECT_EQ(job.core.state().meshes[1].gangs[0].phase, GangPhase::kStopping);
 }
 
