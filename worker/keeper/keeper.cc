@@ -37,6 +37,7 @@ constexpr Duration kStraysPatience = Duration::seconds(1);  // less than the gua
 constexpr std::size_t kForksATurn = 8;
 constexpr std::size_t kUnreadWhileForking = 256;
 constexpr Duration kForkPause = Duration::milliseconds(2);
+constexpr std::size_t kHeldAtGates = 256;  // while others are forked: each has two descriptors more than one that runs
 
 std::uint64_t random_number() {
   std::uint64_t number = 0;
@@ -267,11 +268,14 @@ void Keeper::fork_some() {
   handle_waiting();
   handling_ = false;
   arm_timer();
-  if (!to_fork_.empty()) return fork_more_later();
-  for (const Incarnation& key : std::exchange(to_open_, {})) ranks_.open_gate(key);
+  if (!to_fork_.empty()) fork_more_later();
+  if (to_fork_.empty() || to_open_.size() >= kHeldAtGates) {
+    for (const Incarnation& key : std::exchange(to_open_, {})) ranks_.open_gate(key);
+  }
 }
 
-// No rank passes its gate while others are still to be forked: what cannot be, is known before anybody runs.
+// No rank passes its gate while others are still to be forked, of as many as a host mostly has: what cannot be, is known
+// before anybody runs.
 void Keeper::perform(const action::OpenGate& ordered) {
   if (!to_fork_.empty()) return to_open_.push_back(ordered.key);
   ranks_.open_gate(ordered.key);
