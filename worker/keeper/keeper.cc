@@ -274,8 +274,8 @@ void Keeper::fork_some() {
   }
 }
 
-// No rank passes its gate while others are still to be forked, of as many as a host mostly has: what cannot be, is known
-// before anybody runs.
+// No rank passes its gate while others are still to be forked, of as many as a host mostly has: what cannot be forked
+// is known before anybody runs.
 void Keeper::perform(const action::OpenGate& ordered) {
   if (!to_fork_.empty()) return to_open_.push_back(ordered.key);
   ranks_.open_gate(ordered.key);
