@@ -237,11 +237,13 @@ class Pool:
         until = min([limit, self._told + PROGRESS_S, self._looked + LOOK_S, *(program.deadline for program in self._running)])
         for key, _ in self._selector.select(max(0.0, until - time.monotonic())):
             program = key.data
+            if program not in self._running:
+                continue  # its end was among these, too, and came first
             if key.fileobj is program.channel:
                 if not program.heard():
                     self._selector.unregister(program.channel)
                     program.has_hung_up()
-            elif program in self._running:
+            else:
                 self._reap(program)
         now = time.monotonic()
         for program in self._running:

@@ -28,8 +28,7 @@ class OverSsh(Calls, cluster.ClusterTest):
             seen = self.seen(self.monarch("run", spec, timeout=60))
             self.assertEqual(seen["kinds"], {"value": 4 * seen["calls"]}, seen)
             self.assertEqual({host: came != "0B" for host, came in self.sent().items()}, {"h1": is_first, "h2": is_first})
-        for name in begins:
-            os.unlink(w["h1"].path(name))
+        os.unlink(w["h1"].path(END))
         self.assert_nothing_left()
 
     def test_no_byte_of_a_large_body_is_in_the_clear(self):
@@ -59,7 +58,8 @@ class OverSsh(Calls, cluster.ClusterTest):
         self.assertEqual(clear, 0, "packets of TCP with a piece of a body")
         self.assertGreater(found, 0, "others: that which shows that it would be found")
         self.assertGreater(beside, seen // 2, "by connections that were not there before")
-        os.unlink(w["h1"].path(END))
+        for name in begins:
+            os.unlink(w["h1"].path(name))
         self.assert_nothing_left()
 
 
