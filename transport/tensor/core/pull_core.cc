@@ -151,7 +151,8 @@ void PullCore::on(const pull_event::Cancel&) {
 }
 
 void PullCore::on(const pull_event::Tick&) {
-  if (phase_ == Phase::kVerdict && now_ >= next_due()) return fail(PullEnd::kPeerGone, gone_);
+  const bool will_ask = phase_ == Phase::kStopping && then_ == Then::kAskVerdict;
+  if ((phase_ == Phase::kVerdict || will_ask) && now_ >= next_due()) return fail(PullEnd::kPeerGone, gone_);
   if (now_ < options_.deadline || (phase_ == Phase::kStopping && then_ == Then::kEnd)) return;
   std::string words =
       text(options_.publication, ": nothing whole within ", to_text(options_.deadline - begun_), "; ", waits_for());

@@ -361,6 +361,15 @@ TEST_F(PullTest, AsksHowWhoHasEndedDidSo) {
   EXPECT_EQ(end().how, PullEnd::kPeerGone) << "supervision says nothing";
 }
 
+// Who has ended is known to have, also where there is no time left to ask how.
+TEST_F(PullTest, TellsThatAnOwnerIsGoneWhereItsTimeIsUpBeforeItsLanesHaveStopped) {
+  fetch(options());
+  feed(pull_event::OwnerGone{"rank 3: connection refused"});
+  now_ = core_->next_due();
+  feed(pull_event::Tick{});
+  EXPECT_EQ(end().how, PullEnd::kPeerGone);
+}
+
 TEST_F(PullTest, LinksAgainWhereALinkWasLetGo) {
   fetch(options());
   feed(pull_event::LinkEnded{"rank 3 has let it go"});
