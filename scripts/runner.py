@@ -8,8 +8,8 @@ One that must be alone among its like is `is_parallel: false`.
 What takes a processor or more computes, and goes on beside what waits, at a lower priority: that keeps the machine busy, and is not felt by
 what must answer in time. Each of the two kinds has all of the processors to share out.
 
-A test that has used the seconds of processors that are its limit, it and all that it started, gets TERM, and half a minute later KILL; so does
-one, or a case that took its turn, which has gone on for much longer than that by the clock: it hangs. Both are longer on a machine that is
+A test that has used MODEST_PATIENCE times its limit in seconds of processors, it and all that it started, gets TERM, and half a minute later
+KILL; so does one, or a case that took its turn, which has gone on for HANGS times its limit by the clock (as modest, MODEST_PATIENCE times that). Both are longer on a machine that is
 slower, or has less to give, than the one that the limits are meant for (scripts/machine.py). The tests are told how much, too.
 """
 

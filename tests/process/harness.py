@@ -67,7 +67,7 @@ def patience(timeout):
     three times as many at least for what a sanitizer slows down; and all that as often as who runs the tests found the machine to be slower
     than the one that limits are meant for (scripts/runner.py)."""
     busy = min(max(os.getloadavg()[0] / os.cpu_count(), 3.0 if SANITIZED else 1.0), 4.0)
-    return timeout * max(busy, 1.0) * float(os.environ.get("MONARCH_TEST_PATIENCE", "1"))
+    return timeout * min(max(busy, 1.0) * float(os.environ.get("MONARCH_TEST_PATIENCE", "1")), 16.0)
 
 
 class OutOfTime(AssertionError):

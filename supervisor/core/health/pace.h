@@ -33,16 +33,16 @@ class Pace {
   void answered(HostId host);
   // It is not wanted any more, or has failed: that tells nothing of how much there is to do.
   void forget(HostId host);
-  // Time passes: those that are late.
-  void turn(Instant now);
 
-  bool waits(HostId host) const { return queued_.contains(host); }
   bool is_idle() const { return queue_.empty() && under_way_.empty(); }
   // Those that have begun, and not answered.
   const std::map<HostId, Instant>& under_way() const { return under_way_; }
   std::size_t window() const { return window_; }
 
  private:
+  // Time passes: those that are late.
+  void turn(Instant now);
+
   std::size_t window_ = kFirst;
   std::deque<HostId> queue_;
   std::set<HostId> queued_;

@@ -50,7 +50,6 @@ TEST_F(PaceOf, HostsThatAreNotWantedAnyMoreForgetsThem) {
   EXPECT_EQ(begin(0).size(), 16U);
   pace.forget(HostId(3));   // under way
   pace.forget(HostId(16));  // it waits
-  EXPECT_FALSE(pace.waits(HostId(16)));
   EXPECT_EQ(begin(1), std::vector<HostId>{HostId(17)});
   pace.want(HostId(18));
   pace.answered(HostId(0));
