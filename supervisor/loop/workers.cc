@@ -250,8 +250,11 @@ std::function<void(HostId, const PostReport&)> Workers::post_handler() {
       .tell_people =
           [this](PostWordKind kind, const std::string& words) {
             const bool waits = kind == PostWordKind::kWaiting;
-            shared_.announce(waits ? EventKind::kCallWaiting : EventKind::kPostUnreached,
-                             waits ? Severity::kInfo : Severity::kWarning, printable(words));
+            JobEvent event;
+            event.kind = waits ? EventKind::kCallWaiting : EventKind::kPostUnreached;
+            event.severity = waits ? Severity::kInfo : Severity::kWarning;
+            event.message = printable(words);
+            (void)shared_.decide(PeopleTold{.event = std::move(event)});
           },
       .post_ended = [this](HostId host, const std::string& how) { on_post_ended(host, how); },
       .returned = {}};
@@ -262,9 +265,12 @@ std::function<void(HostId, const PostReport&)> Workers::post_handler() {
 
 void Workers::on_post_ended(HostId host, const std::string& how) {
   ++posts_ended_;
-  shared_.announce(
-      EventKind::kPostEnded, Severity::kWarning,
-      text("the post of ", shared_.name_of(host), " has ended (", printable(how), "), and another one was started"));
+  JobEvent event;
+  event.kind = EventKind::kPostEnded;
+  event.severity = Severity::kWarning;
+  event.host = shared_.name_of(host);
+  event.message = text("the post of ", event.host, " has ended (", printable(how), "), and another one was started");
+  (void)shared_.decide(PeopleTold{.event = std::move(event)});
 }
 
 void Workers::publish_keys() {

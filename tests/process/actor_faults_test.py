@@ -92,6 +92,7 @@ class ActorFaults(actors.ActorTest):
         self.assertEqual(self.status()["counters"]["posts.ended"], 1)
         self.assertEqual(self.rank_pids(), before)
         seen = self.end(run)
+        self.assertIn("post.ended", self.monarch("events", "actors").out, "it is kept")
         self.assertLessEqual(set(seen["kinds"]), {"value", "gone"}, seen)
 
     def test_daemons_and_the_supervisor_are_killed(self):

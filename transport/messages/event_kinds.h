@@ -111,8 +111,9 @@ constexpr Severity monarch_enum_max(Severity) { return Severity::kError; }
   KIND(kOutputKept, "output.kept", kInfo, "It takes it again.")                                                        \
   KIND(kOutputRefused, "output.refused", kWarning,                                                                     \
        "A host sends output of ranks that were not started there; it is dropped.")                                     \
-  KIND(kCallWaiting, "call.waiting", kInfo,                                                                            \
-       "A call without a deadline has waited for 30 s: which actor waits for which call of which ranks, once.")        \
+  KIND(                                                                                                                \
+      kCallWaiting, "call.waiting", kInfo,                                                                             \
+      "Calls without a deadline have waited for 30 s: which actors wait for which calls of which ranks, in one line.") \
   KIND(kPostUnreached, "post.unreached", kWarning, "The posts of two hosts do not reach each other: calls wait.")      \
   KIND(kLibraryOld, "library.old", kWarning, "A library of this machine has a known fault.")                           \
   KIND(kWorkspaceSending, "workspace.sending", kInfo, "How far the copy of the workspace is.")                         \

@@ -1,5 +1,7 @@
 #include "worker/core/post/call_table.h"
 
+#include <algorithm>
+
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
 
@@ -15,7 +17,7 @@ void CallTable::enter(const CallKey& key, const Entered& entered, Instant now) {
             .bytes = entered.bytes,
             .what = entered.what};
   for (const Rank rank : entered.ranks) call.waiting.emplace(rank, CallPlace{});
-  dues_.emplace(call.due, key);
+  dues_of(call).emplace(call.due, key);
   const auto [at, fresh] = calls_.emplace(key, std::move(call));
   MONARCH_ASSERT(fresh);
   Caller& caller = callers_[key.door];
@@ -64,7 +66,7 @@ void CallTable::over(Calls::iterator call) {
   const CallKey key = call->first;
   out_.emplace_back(post_action::ToDoor{key.door, PostOver{.id = key.id, .refused = {}}});
   over_.push_back(key);
-  dues_.erase({call->second.due, key});
+  dues_of(call->second).erase({call->second.due, key});
   Caller& caller = callers_[key.door];
   --caller.calls;
   caller.bytes -= call->second.bytes;
@@ -106,16 +108,11 @@ std::vector<CallPlace> CallTable::cancel(const CallKey& key) {
 
 std::vector<CallPlace> CallTable::expire(Instant now) {
   std::vector<CallPlace> places;
-  for (auto due = dues_.begin(); due != dues_.end() && due->first <= now;) {
-    const auto call = calls_.find(due->second);
-    if (!call->second.has_deadline) {
-      ++due;
-      continue;
-    }
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+    const auto call = calls_.find(deadlines_.begin()->second);
     const Duration passed = now - call->second.since;
     const auto ended = end_all(call, OutcomeKind::kDeadline, text("its deadline has passed, after ", to_text(passed)));
     places.insert(places.end(), ended.begin(), ended.end());
-    due = dues_.begin();
   }
   return places;
 }
@@ -125,25 +122,30 @@ std::vector<CallPlace> CallTable::left(DoorId door) {
   for (auto call = calls_.lower_bound({door, 0}); call != calls_.end() && call->first.door == door;) {
     const auto waiting = places_of(call->first);
     places.insert(places.end(), waiting.begin(), waiting.end());
-    dues_.erase({call->second.due, call->first});
+    dues_of(call->second).erase({call->second.due, call->first});
     call = calls_.erase(call);
   }
   callers_.erase(door);
   return places;
 }
 
+Instant CallTable::next_due() const {
+  const Instant deadline = deadlines_.empty() ? Instant::never() : deadlines_.begin()->first;
+  const Instant name = unnamed_.empty() ? Instant::never() : std::max(unnamed_.begin()->first, named_again_);
+  return std::min(deadline, name);
+}
+
 std::vector<CallTable::Waiting> CallTable::take_long_waits(Instant now) {
   std::vector<Waiting> waits;
-  while (!dues_.empty() && dues_.begin()->first <= now) {
-    const CallKey key = dues_.begin()->second;
-    Call& call = calls_.find(key)->second;
-    MONARCH_ASSERT(!call.has_deadline);  // those have expired
+  if (unnamed_.empty() || now < std::max(unnamed_.begin()->first, named_again_)) return waits;
+  named_again_ = now + kNamedAfter;
+  while (!unnamed_.empty() && unnamed_.begin()->first <= now + kNamedTogether) {
+    const CallKey key = unnamed_.begin()->second;
+    const Call& call = calls_.find(key)->second;
     Waiting wait{.call = key, .what = call.what, .mesh = call.mesh, .ranks = {}, .since = now - call.since};
     for (const auto& [rank, place] : call.waiting) wait.ranks.push_back(rank);
     waits.push_back(std::move(wait));
-    dues_.erase(dues_.begin());
-    call.due = Instant::never();
-    dues_.emplace(call.due, key);
+    unnamed_.erase(unnamed_.begin());
   }
   return waits;
 }

@@ -2,7 +2,8 @@
 
 // CallTable: what the callers at a host's door have called and what has not ended of it. Each rank of a call has one
 // outcome, told once; after the last of them the call is over. A caller that has too many calls under way, or too much
-// in them, is not read until some have ended. A deadline is counted here, and nowhere else.
+// in them, is not read until some have ended. A deadline is counted here; where this post does not run, its caller ends
+// the call (worker/rank/calls.h).
 //
 // Where a rank's part of a call is, so that it can be taken back, is kept here and means nothing here.
 //
@@ -41,6 +42,7 @@ struct CallPlace {
 class CallTable {
  public:
   static constexpr Duration kNamedAfter = limits::kNamesMissingEvery;
+  static constexpr Duration kNamedTogether = Duration::seconds(5);  // with one that is named: those so much younger
 
   struct Entered {
     MeshId mesh;
@@ -77,12 +79,12 @@ class CallTable {
   std::vector<CallPlace> expire(Instant now);
   // The same of all that a caller has called, which has left.
   std::vector<CallPlace> left(DoorId door);
-  // Each once.
+  // Each once: many together, and no more often than every kNamedAfter.
   std::vector<Waiting> take_long_waits(Instant now);
   std::vector<CallKey> take_over() { return std::exchange(over_, {}); }
   // Ranks of calls that have ended, but for those of a caller that has left.
   std::vector<std::pair<CallKey, Rank>> take_ended() { return std::exchange(ended_, {}); }
-  Instant next_due() const { return dues_.empty() ? Instant::never() : dues_.begin()->first; }
+  Instant next_due() const;
 
   std::size_t size() const { return calls_.size(); }
 
@@ -92,7 +94,7 @@ class CallTable {
     std::map<Rank, CallPlace> waiting;
     bool quiet = false;
     bool has_deadline = false;
-    Instant due;  // its deadline, or when it is named
+    Instant due;  // its deadline, or when it is to be named
     Instant since;
     std::uint64_t bytes = 0;
     std::string what;
@@ -103,6 +105,8 @@ class CallTable {
     bool held = false;
   };
   using Calls = std::map<CallKey, Call>;
+  using Dues = std::set<std::pair<Instant, CallKey>>;
+  Dues& dues_of(const Call& call) { return call.has_deadline ? deadlines_ : unnamed_; }
   std::vector<CallPlace> end_all(Calls::iterator call, OutcomeKind kind, const std::string& text);
   void say(const CallKey& key, const Call& call, Rank rank, const CallOutcome& outcome);
   void over(Calls::iterator call);
@@ -112,7 +116,9 @@ class CallTable {
   PostActions& out_;
   Calls calls_;
   std::map<DoorId, Caller> callers_;
-  std::set<std::pair<Instant, CallKey>> dues_;
+  Dues deadlines_;
+  Dues unnamed_;
+  Instant named_again_;  // nothing is named before
   std::vector<CallKey> over_;
   std::vector<std::pair<CallKey, Rank>> ended_;
 };

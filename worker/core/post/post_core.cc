@@ -6,6 +6,7 @@
 
 #include "transport/base/text.h"
 #include "worker/core/post/call_check.h"
+#include "worker/core/post/long_waits.h"
 
 namespace monarch {
 
@@ -437,20 +438,15 @@ void PostCore::tell_failures() {
 }
 
 void PostCore::tell_waits() {
-  for (const CallTable::Waiting& wait : calls_.take_long_waits(now_)) {
-    constexpr std::size_t kNamed = 8;
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < std::min(kNamed, wait.ranks.size()); ++i) {
-      names.push_back(roster_.rank_name({wait.mesh, wait.ranks[i]}));
-    }
-    const CallerName& caller = callers_[wait.call.door];
-    const WaitRings::Waiter* const waiter = rings_.find(wait.call);
-    out_.emplace_back(post_action::Tell{
-        PostWordKind::kWaiting,
-        text(waiter == nullptr ? "" : text("actor ", waiter->who.actor, " of "),
-             caller.mesh.empty() ? "a caller" : roster_.rank_name(caller.rank), " waits for ", wait.what, " of ",
-             join(names, ", "), wait.ranks.size() > kNamed ? text(" and ", wait.ranks.size() - kNamed, " others") : "",
-             " for ", to_text(wait.since))});
+  const auto who_of = [this](const CallKey& call) {
+    const auto caller = callers_.find(call.door);
+    const WaitRings::Waiter* const waiter = rings_.find(call);
+    const bool is_rank = caller != callers_.end() && !caller->second.mesh.empty();
+    return text(waiter == nullptr ? "" : text("actor ", waiter->who.actor, " of "),
+                is_rank ? roster_.rank_name(caller->second.rank) : "a caller");
+  };
+  if (const auto waits = calls_.take_long_waits(now_); !waits.empty()) {
+    out_.emplace_back(post_action::Tell{PostWordKind::kWaiting, words_of(waits, who_of, roster_)});
   }
   for (const HostId host : lines_.take_unreached()) {
     out_.emplace_back(

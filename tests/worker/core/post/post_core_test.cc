@@ -364,6 +364,45 @@ TEST_F(PostCoreTest, NamesACallThatWaitsForLong) {
   }
 }
 
+// However many wait, there is one line, and another one not before as long again.
+TEST_F(PostCoreTest, NamesManyCallsThatWaitInOneLine) {
+  begin();
+  say(0, DoorId(3), hello_of("work", 1, true));
+  say(0, DoorId(4), hello_of("work", 0, false));
+  say(0, DoorId(5), hello_of("work", 1, false));
+  say(0, DoorId(6), hello_of("", 0, false));
+  const Instant began = now_;
+  const auto told_at = [&](Duration since) {
+    now_ = began + since;
+    hosts_[0].done.clear();
+    feed(0, post_event::Tick{});
+    std::vector<std::string> words;
+    for (const auto& tell : acts<post_action::Tell>(0)) words.push_back(tell.text);
+    return words;
+  };
+  for (std::uint32_t i = 0; i < 300; ++i) {
+    now_ = began + Duration::milliseconds(10 * i);
+    say(0, kCaller, call_of(i + 1, {i % 2}));
+  }
+  say(0, DoorId(4), call_of(1, {1}, "any"));
+  EXPECT_EQ(told_at(Duration::seconds(29)), std::vector<std::string>{});
+  for (const DoorId door : {DoorId(5), DoorId(6)}) {
+    for (std::uint32_t i = 2; i < 9; ++i) say(0, door, call_of(i, {0}, i % 2 == 0 ? "any" : "say_hello"));
+  }
+  say(0, DoorId(4), call_of(2, {1}));
+  EXPECT_EQ(told_at(Duration::seconds(30)),
+            std::vector<std::string>{"control/0 waits for greeter.say_hello of work/0, work/1 for 30s, in 300 calls; "
+                                     "work/0 waits for greeter.any of work/1 for 27s"});
+  EXPECT_EQ(told_at(Duration::milliseconds(59'900)), std::vector<std::string>{});
+  EXPECT_EQ(told_at(Duration::seconds(60)),
+            std::vector<std::string>{"work/0 waits for greeter.say_hello of work/1 for 31s; "
+                                     "work/1 waits for greeter.any of work/0 for 31s, in 4 calls; "
+                                     "work/1 waits for greeter.say_hello of work/0 for 31s, in 3 calls; "
+                                     "a caller waits for greeter.any of work/0 for 31s, in 4 calls; "
+                                     "3 other calls wait, too"});
+  EXPECT_EQ(told_at(Duration::seconds(120)), std::vector<std::string>{});
+}
+
 // Across hosts nobody knows a ring, and its ends are named.
 TEST_F(PostCoreTest, NamesTheActorsThatWaitForEachOther) {
   begin();
