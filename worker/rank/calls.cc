@@ -8,6 +8,7 @@
 
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
+#include "worker/rank/call_messages.h"
 
 namespace monarch {
 
@@ -15,57 +16,14 @@ namespace {
 
 // A post that has ended is started again within a second.
 constexpr Duration kPostPatience = Duration::seconds(5);
+// A post that lives says itself that a deadline has passed, and what has ended until then.
+constexpr Duration kPostsWord = Duration::milliseconds(100);
 // What callbacks call while the post is away.
 constexpr std::size_t kUnsent = 1'024;
 // One that is busy with what this process has called says it later.
 constexpr Duration kRingPatience = Duration::seconds(1);
 
-std::uint32_t kind_of(OutcomeKind kind) {
-  switch (kind) {
-    case OutcomeKind::kValue: return MONARCH_VALUE;
-    case OutcomeKind::kRemoteError: return MONARCH_REMOTE_ERROR;
-    case OutcomeKind::kRankLost: return MONARCH_RANK_LOST;
-    case OutcomeKind::kDeadline: return MONARCH_DEADLINE;
-    case OutcomeKind::kBusy: return MONARCH_BUSY;
-    case OutcomeKind::kGone: return MONARCH_GONE;
-    case OutcomeKind::kCancelled: return MONARCH_CANCELLED;
-    case OutcomeKind::kRefused: return MONARCH_REFUSED;
-  }
-  return MONARCH_GONE;
-}
-
-monarch_answer_v1 answer_of(std::uint32_t rank, std::uint32_t kind, const std::string& text) {
-  return {.struct_size = sizeof(monarch_answer_v1),
-          .kind = kind,
-          .rank = rank,
-          .reserved = 0,
-          .generation = 0,
-          .value = {"", 0},
-          .type = "",
-          .text = text.c_str(),
-          .traceback = ""};
-}
-
-PostCall message_of(const monarch_call_v1& asked) {
-  PostCall call;
-  call.mesh = asked.mesh;
-  for (std::size_t i = 0; i < asked.ranks_count; ++i) {
-    const monarch_ranks_v1& ranks = asked.ranks[i];
-    call.ranks.push_back({.first = ranks.first, .count = ranks.count, .step = ranks.step});
-  }
-  call.target = {.actor = asked.actor, .endpoint = asked.endpoint, .signature = asked.signature};
-  call.quiet = (asked.flags & MONARCH_CALL_QUIET) != 0;
-  call.deadline = deadline_after(asked.deadline_ns, boot_now());
-  return call;
-}
-
 }  // namespace
-
-std::optional<Instant> deadline_after(std::int64_t nanoseconds, Instant now) {
-  constexpr std::int64_t kLongest = Duration::seconds(100LL * 365 * 24 * 3'600).count_nanoseconds();
-  if (nanoseconds <= 0 || nanoseconds >= kLongest) return std::nullopt;
-  return now + Duration::nanoseconds(nanoseconds);
-}
 
 void Calls::stop() {
   std::shared_ptr<DoorThread> ended;
@@ -80,6 +38,7 @@ void Calls::stop() {
   {
     const std::lock_guard lock(mutex_);
     left.swap(calls_);
+    dues_.clear();
   }
   for (const auto& [number, call] : left) end(call, {MONARCH_GONE, "this process ends"});
 }
@@ -96,7 +55,8 @@ std::shared_ptr<DoorThread> Calls::door() {
              },
          .heard = [this](const DoorThread::Connection&, DoorClient::Heard& heard) { this->heard(heard); },
          .ended = [this](const DoorThread::Connection& connection,
-                         const std::string& why) { end_all_of(connection, why); }});
+                         const std::string& why) { end_all_of(connection, why); },
+         .look = [this] { return expire(); }});
     if (started.ok()) door_ = std::move(*started);
   }
   return door_;
@@ -128,11 +88,14 @@ void Calls::send_unsent(const DoorThread::Connection& connection) {
 }
 
 std::uint64_t Calls::call(const monarch_call_v1& asked) {
-  PostCall message = message_of(asked);
+  const Instant now = boot_now();
+  PostCall message = message_of(asked, now);
   Call call{.by = nullptr,
             .mesh = message.mesh,
             .actor = message.target.actor,
             .bytes = asked.arguments.size,
+            .since = now,
+            .deadline = message.deadline,
             .ranks = message.ranks,
             .answered = {},
             .waited = Call::Waited::kNot,
@@ -141,7 +104,7 @@ std::uint64_t Calls::call(const monarch_call_v1& asked) {
             .user = asked.user};
   const std::shared_ptr<DoorThread> by = door();
   const bool tries = (asked.flags & MONARCH_CALL_TRY) != 0;
-  const Instant patience = boot_now() + (tries ? Duration::zero() : kPostPatience);
+  const Instant patience = now + (tries ? Duration::zero() : kPostPatience);
   const bool by_deadline = message.deadline && *message.deadline < patience;
   for (;;) {
     if (by != nullptr) call.by = by->wait(by_deadline ? *message.deadline : patience);
@@ -152,12 +115,12 @@ std::uint64_t Calls::call(const monarch_call_v1& asked) {
     if (call.by == nullptr && by != nullptr && by->is_here() && unsent_.size() < kUnsent) {
       const auto& later = asked.arguments;
       unsent_.push_back({std::move(message), std::string(static_cast<const char*>(later.data), later.size)});
-      calls_.emplace(unsent_.back().message.id, call);
+      (void)enter(unsent_.back().message.id, call);  // this thread looks before it waits
       return unsent_.back().message.id;
     }
     const std::string busy = tries && call.by != nullptr ? why_busy(call) : std::string();
     if (call.by != nullptr && busy.empty()) {
-      calls_.emplace(message.id, call);
+      if (enter(message.id, call)) by->wake();
       break;
     }
     lock.unlock();
@@ -173,19 +136,52 @@ std::uint64_t Calls::call(const monarch_call_v1& asked) {
   const auto& bytes = asked.arguments;
   const Status sent = call.by->send(std::move(message), {static_cast<const char*>(bytes.data), bytes.size});
   if (sent.ok() || sent.error().code == ErrorCode::kGone) return number;  // the end of a connection is heard
-  if (const auto not_sent = take(number)) end(*not_sent, {MONARCH_REFUSED, sent.error().message});
+  const bool late = sent.error().code == ErrorCode::kTimeout;
+  if (const auto not_sent = take(number)) {
+    end(*not_sent, late ? Ending{MONARCH_DEADLINE, "it was not sent: the post of this host does not read"}
+                        : Ending{MONARCH_REFUSED, sent.error().message});
+  }
   return number;
+}
+
+bool Calls::enter(std::uint64_t number, const Call& call) {
+  calls_.emplace(number, call);
+  if (!call.deadline) return false;
+  const Instant due = *call.deadline + kPostsWord;
+  dues_.emplace(due, number);
+  if (due >= next_look_) return false;
+  next_look_ = due;
+  return true;
+}
+
+void Calls::forget_due(std::uint64_t number, const Call& call) {
+  if (call.deadline) dues_.erase({*call.deadline + kPostsWord, number});
+}
+
+Instant Calls::expire() {
+  std::vector<Call> late;
+  Instant next;
+  const Instant now = boot_now();
+  {
+    const std::lock_guard lock(mutex_);
+    while (!dues_.empty() && dues_.begin()->first <= now) {
+      const std::uint64_t number = dues_.begin()->second;
+      std::erase_if(unsent_, [number](const Unsent& one) { return one.message.id == number; });
+      late.push_back(std::move(calls_.extract(number).mapped()));
+      dues_.erase(dues_.begin());
+    }
+    next = next_look_ = dues_.empty() ? Instant::never() : dues_.begin()->first;
+  }
+  if (!late.empty()) asked_.notify_all();
+  for (const Call& call : late) {
+    end(call, {MONARCH_DEADLINE, text("its deadline has passed, after ", to_text(*call.deadline - call.since),
+                                      ", and the post of this host says nothing")});
+  }
+  return next;
 }
 
 std::string Calls::why_busy(const Call& call) const {
   const PostWelcome& may = call.by->welcome();
-  const auto names = [](const Call& one, std::uint32_t rank) {
-    return std::any_of(one.ranks.begin(), one.ranks.end(), [rank](const RankSteps& steps) {
-      const std::uint32_t beyond = rank - steps.first;
-      const std::uint32_t step = std::max(steps.step, 1U);
-      return rank >= steps.first && beyond % step == 0 && beyond / step < steps.count;
-    });
-  };
   std::uint64_t bytes = 0;
   std::vector<const Call*> there;  // at the same actor
   for (const auto& [number, one] : calls_) {
@@ -201,7 +197,8 @@ std::string Calls::why_busy(const Call& call) const {
       std::size_t calls = 0;
       std::uint64_t held = 0;
       for (const Call* const one : there) {
-        const bool waits = names(*one, rank) && std::count(one->answered.begin(), one->answered.end(), rank) == 0;
+        const bool waits =
+            are_named(one->ranks, rank) && std::count(one->answered.begin(), one->answered.end(), rank) == 0;
         calls += waits ? 1 : 0;
         held += waits ? one->bytes : 0;
       }
@@ -306,6 +303,7 @@ void Calls::watch(std::function<void(const Failure&)> run) {
 std::optional<Calls::Call> Calls::take(std::uint64_t number) {
   const std::lock_guard lock(mutex_);
   auto node = calls_.extract(number);
+  if (!node.empty()) forget_due(number, node.mapped());
   if (!node.empty() && node.mapped().waited == Call::Waited::kAsked) asked_.notify_all();
   return node.empty() ? std::nullopt : std::optional(std::move(node.mapped()));
 }
@@ -375,6 +373,7 @@ void Calls::end_all_of(const DoorThread::Connection& connection, const std::stri
         ++at;
         continue;
       }
+      forget_due(at->first, at->second);
       ended.push_back(std::move(at->second));
       at = calls_.erase(at);
     }

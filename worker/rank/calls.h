@@ -1,7 +1,8 @@
 #pragma once
 
 // Calls: what this process calls. Each call has for each of its ranks one answer and then an end, whatever becomes of
-// the post: what was under way by a connection that has ended is Gone, since nobody knows whether it has run.
+// the post: what was under way by a connection that has ended is Gone, since nobody knows whether it has run. A deadline
+// is the post's to count; where that says nothing, it is kept here.
 //
 // Thread: any; answers are given on a thread of its own, or on the caller's where a call cannot be sent.
 
@@ -12,7 +13,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <monarch/plugin_v1.h>
@@ -23,9 +26,6 @@
 #include "worker/rank/door_thread.h"
 
 namespace monarch {
-
-// The deadline of a call that has so many nanoseconds; nothing: it has none.
-std::optional<Instant> deadline_after(std::int64_t nanoseconds, Instant now);
 
 class Calls {
  public:
@@ -66,6 +66,8 @@ class Calls {
     std::string mesh;
     std::string actor;
     std::uint64_t bytes = 0;
+    Instant since;
+    std::optional<Instant> deadline;
     std::vector<RankSteps> ranks;
     std::vector<std::uint32_t> answered;  // in the order in which they were
     enum class Waited : std::uint8_t { kNot, kAsked, kTold } waited = Waited::kNot;
@@ -84,6 +86,11 @@ class Calls {
   };
 
   std::shared_ptr<DoorThread> door();
+  // True: the thread of the door has to look for it sooner than it was about to.
+  bool enter(std::uint64_t number, const Call& call);
+  void forget_due(std::uint64_t number, const Call& call);
+  // Ends those whose deadline the post has not kept; until when there is none.
+  Instant expire();
   // Why a call would wait; empty: it would not.
   std::string why_busy(const Call& call) const;
   void came(const DoorThread::Connection& connection);
@@ -104,6 +111,8 @@ class Calls {
   const PostHello hello_;
   std::mutex mutex_;
   std::map<std::uint64_t, Call> calls_;
+  std::set<std::pair<Instant, std::uint64_t>> dues_;  // of those with a deadline, a little later than that
+  Instant next_look_ = Instant::never();
   std::vector<Unsent> unsent_;
   std::vector<std::uint64_t> ended_waits_;  // of which the post is to be told
   std::condition_variable asked_;           // a ring is told, or a call that was waited for is over

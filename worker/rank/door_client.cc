@@ -20,21 +20,29 @@ namespace {
 
 constexpr int kStarvedMilliseconds = 5;  // nothing tells that the kernel has room again
 
-// False: `until` has passed. kGone: `stop` is readable.
-Result<bool> wait_until(int fd, short events, Instant until, int stop) {
+struct Awaited {
+  int fd = -1;
+  short events = 0;
+  int stop = -1;
+  int wake = -1;
+};
+
+// False: `until` has passed, or `wake` is readable. kGone: `stop` is.
+Result<bool> wait_until(const Awaited& awaited, Instant until) {
   for (;;) {
-    const Instant now = boot_now();
-    if (now >= until) return false;
     int milliseconds = -1;
     if (until != Instant::never()) {
       constexpr std::int64_t kLongest = 1'000'000;
-      milliseconds = static_cast<int>(std::min((until - now).count_milliseconds() + 1, kLongest));
+      const std::int64_t left = (until - boot_now()).count_milliseconds();
+      milliseconds = static_cast<int>(left < 0 ? 0 : std::min(left + 1, kLongest));
     }
-    pollfd waiting[] = {{fd, events, 0}, {stop, POLLIN, 0}};  // a negative one is left out: poll(2)
-    const int ready = ::poll(waiting, 2, milliseconds);
-    if (ready > 0 && waiting[1].revents != 0) return Error{ErrorCode::kGone, "this process is about to end"};
-    if (ready > 0) return true;
+    // A negative one is left out: poll(2).
+    pollfd waiting[] = {{awaited.fd, awaited.events, 0}, {awaited.stop, POLLIN, 0}, {awaited.wake, POLLIN, 0}};
+    const int ready = ::poll(waiting, 3, milliseconds);
     if (ready < 0 && errno != EINTR) return errno_error("waiting for the post", errno);
+    if (ready > 0 && waiting[1].revents != 0) return Error{ErrorCode::kGone, "this process is about to end"};
+    if (ready > 0) return waiting[0].revents != 0;
+    if (boot_now() >= until) return false;
   }
 }
 
@@ -72,7 +80,7 @@ Result<std::unique_ptr<DoorClient>> DoorClient::come(const std::string& path, co
 }
 
 template <class Message>
-Status DoorClient::send_with(Message& message, CallBody& body, std::string_view bytes) {
+Status DoorClient::send_with(Message& message, CallBody& body, std::string_view bytes, Instant until) {
   std::vector<UniqueFd> beside;
   body.bytes = bytes.size();
   body.way = bytes.size() <= kBodyHereBytes ? BodyWay::kHere : BodyWay::kBeside;
@@ -82,26 +90,37 @@ Status DoorClient::send_with(Message& message, CallBody& body, std::string_view 
     MONARCH_ASSIGN(UniqueFd lent, memory_->lend(bytes));
     beside.push_back(std::move(lent));
   }
-  return send_frame(frame_of(message), std::move(beside));
+  return send_frame(frame_of(message), std::move(beside), until);
 }
 
-Status DoorClient::send(PostCall call, std::string_view arguments) { return send_with(call, call.body, arguments); }
+Status DoorClient::send(PostCall call, std::string_view arguments) {
+  return send_with(call, call.body, arguments, call.deadline.value_or(Instant::never()));
+}
 
-Status DoorClient::send(PostReply reply, std::string_view value) { return send_with(reply, reply.outcome.body, value); }
+Status DoorClient::send(PostReply reply, std::string_view value) {
+  return send_with(reply, reply.outcome.body, value, Instant::never());
+}
 
-Status DoorClient::send_frame(const Frame& frame, std::vector<UniqueFd> descriptors) {
+Status DoorClient::send_frame(const Frame& frame, std::vector<UniqueFd> descriptors, Instant until) {
   MONARCH_ASSIGN(const OutgoingMessage message,
                  pack_message(frame, std::move(descriptors), limits::kSeqpacketInlineBytes));
-  const std::lock_guard lock(sending_);
+  const Awaited room{.fd = socket_.get(), .events = POLLOUT, .stop = stop_};
+  const Awaited nothing{.fd = socket_.get(), .events = 0, .stop = stop_};
+  const auto try_once = [&] {
+    const std::lock_guard lock(sending_);
+    return send_message(socket_.get(), message);
+  };
   for (;;) {
-    switch (send_message(socket_.get(), message)) {
+    switch (try_once()) {
       case SendOutcome::kSent: return {};
       case SendOutcome::kFull: {
-        MONARCH_TRY(wait_until(socket_.get(), POLLOUT, Instant::never(), stop_));
+        MONARCH_ASSIGN(const bool has_room, wait_until(room, until));
+        if (!has_room) return Error{ErrorCode::kTimeout, "the post does not read"};
         break;
       }
       case SendOutcome::kStarved: {
-        MONARCH_TRY(wait_until(socket_.get(), 0, boot_now() + Duration::milliseconds(kStarvedMilliseconds), stop_));
+        MONARCH_TRY(wait_until(nothing, boot_now() + Duration::milliseconds(kStarvedMilliseconds)));
+        if (boot_now() >= until) return Error{ErrorCode::kTimeout, "the kernel has no memory for messages"};
         break;
       }
       case SendOutcome::kPeerClosed: return Error{ErrorCode::kGone, "the post has closed the connection"};
@@ -125,10 +144,16 @@ Status DoorClient::try_frame(const Frame& frame) {
 }
 
 Result<DoorClient::Heard> DoorClient::hear(Duration patience) {
-  const Instant until = deadline_of(patience);
+  auto heard = hear_until(deadline_of(patience), -1);
+  if (heard.ok() || heard.error().code != ErrorCode::kTimeout) return heard;
+  return Error{ErrorCode::kTimeout, text("the post has said nothing for ", to_text(patience))};
+}
+
+Result<DoorClient::Heard> DoorClient::hear_until(Instant until, int wake) {
+  const Awaited word{.fd = socket_.get(), .events = POLLIN, .stop = stop_, .wake = wake};
   for (;;) {
-    MONARCH_ASSIGN(const bool ready, wait_until(socket_.get(), POLLIN, until, stop_));
-    if (!ready) return Error{ErrorCode::kTimeout, text("the post has said nothing for ", to_text(patience))};
+    MONARCH_ASSIGN(const bool ready, wait_until(word, until));
+    if (!ready) return Error{ErrorCode::kTimeout, "the post says nothing"};
     MONARCH_ASSIGN(auto received, receive_message(socket_.get(), limits::kSeqpacketPayloadBytes));
     if (!received) continue;
     if (!is_a<PostClosed>(received->frame.header)) {

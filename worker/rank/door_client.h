@@ -51,7 +51,7 @@ class DoorClient {
 
   const PostWelcome& welcome() const { return welcome_; }
 
-  // Waits while the post does not read. kGone: it has ended.
+  // Waits while the post does not read. kGone: it has ended. kTimeout: a call's deadline has passed, and it was not sent.
   template <class Message>
   Status send(const Message& message) {
     return send_frame(frame_of(message), {});
@@ -67,6 +67,8 @@ class DoorClient {
 
   // The next message. kGone at the end, with the post's words if it had some; kTimeout after `patience`.
   Result<Heard> hear(Duration patience = Duration::forever());
+  // kTimeout at `until`, if nothing was there to be heard, and once `wake` is readable; -1: nobody wakes it.
+  Result<Heard> hear_until(Instant until, int wake);
   // hear() and send() end, now and from now on.
   void close();
 
@@ -74,14 +76,14 @@ class DoorClient {
   DoorClient(UniqueFd socket, std::shared_ptr<MemoryPool> memory, int stop)
       : socket_(std::move(socket)), memory_(std::move(memory)), stop_(stop) {}
   template <class Message>
-  Status send_with(Message& message, CallBody& body, std::string_view bytes);
-  Status send_frame(const Frame& frame, std::vector<UniqueFd> descriptors);
+  Status send_with(Message& message, CallBody& body, std::string_view bytes, Instant until);
+  Status send_frame(const Frame& frame, std::vector<UniqueFd> descriptors, Instant until = Instant::never());
   Status try_frame(const Frame& frame);
 
   UniqueFd socket_;
   const std::shared_ptr<MemoryPool> memory_;  // owners: the connections of a process
   const int stop_;
-  std::mutex sending_;  // messages of several threads go one after the other
+  std::mutex sending_;  // held while a message goes, and by nobody who waits
   PostWelcome welcome_;
 };
 

@@ -1,9 +1,13 @@
 #include "worker/rank/door_thread.h"
 
 #include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <utility>
 
 #include "transport/base/clock.h"
@@ -15,6 +19,7 @@ namespace monarch {
 namespace {
 
 constexpr Duration kWelcomePatience = Duration::seconds(5);
+constexpr Duration kShortestPatience = Duration::milliseconds(250);  // where somebody looks meanwhile
 constexpr Duration kFirstPause = Duration::milliseconds(2);
 constexpr Duration kLongestPause = Duration::milliseconds(250);
 constexpr Duration kNamedEvery = Duration::seconds(30);
@@ -29,6 +34,8 @@ bool pause(int stop, Duration time) {
 
 Result<std::unique_ptr<DoorThread>> DoorThread::start(std::string path, PostHello hello, Handlers handlers) {
   std::unique_ptr<DoorThread> made(new DoorThread(std::move(path), std::move(hello), std::move(handlers)));
+  made->wake_ = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!made->wake_.valid()) return errno_error("eventfd", errno);
   MONARCH_ASSIGN(made->thread_, JoiningThread::start([self = made.get()](int stop) { self->run(stop); }));
   return made;
 }
@@ -54,6 +61,11 @@ DoorThread::Connection DoorThread::wait(Instant until) {
   return ending_ ? nullptr : now_;
 }
 
+void DoorThread::wake() const {
+  const std::uint64_t one = 1;
+  (void)!::write(wake_.get(), &one, sizeof one);  // it is read each time that it is readable
+}
+
 void DoorThread::set(Connection connection) {
   {
     const std::lock_guard lock(mutex_);
@@ -68,7 +80,9 @@ void DoorThread::run(int stop) {
   Duration between = kFirstPause;
   Instant named = boot_now() + kNamedEvery;
   while (!pause(stop, Duration::zero())) {
-    auto came = DoorClient::come(path_, hello_, kWelcomePatience, memory, stop);
+    const Duration until_look = look() - boot_now();
+    auto came =
+        DoorClient::come(path_, hello_, std::clamp(until_look, kShortestPatience, kWelcomePatience), memory, stop);
     if (!came) {
       if (pause(stop, between)) return;
       between = std::min(between * 2, kLongestPause);
@@ -89,11 +103,18 @@ void DoorThread::run(int stop) {
   }
 }
 
-Error DoorThread::hear_to_the_end(const Connection& connection) {
+Error DoorThread::hear_to_the_end(const Connection& connection) const {
+  Instant until = look();
   for (;;) {
-    auto heard = connection->hear();
-    if (!heard) return std::move(heard).error();
-    handlers_.heard(connection, *heard);
+    auto heard = connection->hear_until(until, wake_.get());
+    if (heard.ok()) {
+      handlers_.heard(connection, *heard);
+      continue;
+    }
+    if (heard.error().code != ErrorCode::kTimeout) return std::move(heard).error();
+    std::uint64_t times = 0;
+    (void)!::read(wake_.get(), &times, sizeof times);
+    until = look();
   }
 }
 

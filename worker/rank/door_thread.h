@@ -2,6 +2,7 @@
 
 // DoorThread: keeps a connection to the post of this host, and hears it. Where the post ends, it comes to the next one;
 // it never gives up, and says every 30 s, in the output of its rank, that it waits.
+// Meanwhile it looks, when it was told to, at what its owner may not wait for the post with.
 //
 // Thread: the owner's; wait() any. The handlers are called on a thread of its own, one at a time. Lifetime: the
 // destructor ends the connection and joins.
@@ -16,6 +17,7 @@
 
 #include "transport/base/result.h"
 #include "transport/base/time.h"
+#include "transport/base/unique_fd.h"
 #include "transport/loop/joining_thread.h"
 #include "transport/messages/post.h"
 #include "worker/rank/door_client.h"
@@ -30,6 +32,8 @@ class DoorThread {
     std::function<void(const Connection&)> came;                           // before wait() gives it to others
     std::function<void(const Connection&, DoorClient::Heard&)> heard;      // a message that says nothing may be left so
     std::function<void(const Connection&, const std::string& why)> ended;  // wait() does not give it any more
+    // It is called whenever the post has said nothing until then, or was woken; the time of its next call.
+    std::function<Instant()> look = {};
   };
 
   static Result<std::unique_ptr<DoorThread>> start(std::string path, PostHello hello, Handlers handlers);
@@ -42,6 +46,8 @@ class DoorThread {
   // The connection that stands, or the next one; nullptr: there was none until then, or it is about to end. A handler
   // waits for nothing: the next one comes by its thread.
   Connection wait(Instant until);
+  // Handlers::look is called soon.
+  void wake() const;
   // Whether this is the thread of the handlers.
   bool is_here() const { return std::this_thread::get_id() == handling_; }
 
@@ -49,8 +55,9 @@ class DoorThread {
   DoorThread(std::string path, PostHello hello, Handlers handlers)
       : path_(std::move(path)), hello_(std::move(hello)), handlers_(std::move(handlers)) {}
   void run(int stop);
+  Instant look() const { return handlers_.look ? handlers_.look() : Instant::never(); }
   // kGone: it has ended.
-  Error hear_to_the_end(const Connection& connection);
+  Error hear_to_the_end(const Connection& connection) const;
   void set(Connection connection);
 
   const std::string path_;
@@ -60,6 +67,7 @@ class DoorThread {
   std::condition_variable changed_;
   Connection now_;
   bool ending_ = false;
+  UniqueFd wake_;  // an eventfd
   std::atomic<std::thread::id> handling_{};
   std::unique_ptr<JoiningThread> thread_;  // last: it uses the others
 };

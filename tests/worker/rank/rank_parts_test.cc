@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "worker/rank/calls.h"
+#include "worker/rank/call_messages.h"
 #include "worker/rank/rank_manifest.h"
 
 namespace monarch {

@@ -1,0 +1,136 @@
+// A post that welcomes who comes to its door and says nothing more, as one that is stopped or stuck.
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "transport/base/unique_fd.h"
+#include "transport/loop/joining_thread.h"
+#include "transport/wire/codec.h"
+#include "transport/wire/messages.h"
+#include "transport/wire/seqpacket_message.h"
+#include "transport/wire/unix_address.h"
+#include "worker/rank/calls.h"
+
+namespace monarch {
+namespace {
+
+constexpr std::chrono::seconds kPatience{20};
+
+class SilentPost : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "silent-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    root_ = pattern;
+    const auto address = unix_address(door());
+    ASSERT_TRUE(address.ok());
+    listener_ = UniqueFd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address), 0);
+    ASSERT_EQ(::listen(listener_.get(), 8), 0);
+    auto started = JoiningThread::start([this](int stop) { welcome_all(stop); });
+    ASSERT_TRUE(started.ok());
+    thread_ = std::move(*started);
+  }
+  void TearDown() override {
+    thread_.reset();
+    std::filesystem::remove_all(root_);
+  }
+  std::string door() const { return root_ + "/post"; }
+
+  struct Ended {
+    std::promise<std::pair<std::uint32_t, std::string>> promise;
+    std::future<std::pair<std::uint32_t, std::string>> future = promise.get_future();
+  };
+  static monarch_call_v1 call_of(std::int64_t deadline_ns, const std::string& arguments, Ended* ended) {
+    static const monarch_ranks_v1 ranks{.first = 1, .count = 1, .step = 1};
+    monarch_call_v1 call{};
+    call.struct_size = sizeof call;
+    call.mesh = "work";
+    call.actor = "a";
+    call.endpoint = "f";
+    call.signature = "*";
+    call.ranks = &ranks;
+    call.ranks_count = 1;
+    call.arguments = {arguments.data(), arguments.size()};
+    call.deadline_ns = deadline_ns;
+    call.user = ended;
+    call.on_answer = [](void* user, const monarch_answer_v1* answer) {
+      if (answer != nullptr && user != nullptr) {
+        static_cast<Ended*>(user)->promise.set_value({answer->kind, answer->text});
+      }
+    };
+    return call;
+  }
+
+ private:
+  void welcome_all(int stop) {
+    std::vector<UniqueFd> connections;
+    for (;;) {
+      pollfd waiting[] = {{listener_.get(), POLLIN, 0}, {stop, POLLIN, 0}};
+      if (::poll(waiting, 2, -1) < 0) continue;
+      if (waiting[1].revents != 0) return;
+      connections.emplace_back(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      PostWelcome welcome;
+      welcome.calls = 16'384;
+      welcome.call_bytes = welcome.body_bytes = 64U << 20U;
+      const auto message = pack_message(frame_of(welcome), {}, 65'536);
+      ASSERT_TRUE(message.ok());
+      EXPECT_EQ(send_message(connections.back().get(), *message), SendOutcome::kSent);
+    }
+  }
+
+  std::string root_;
+  UniqueFd listener_;
+  std::unique_ptr<JoiningThread> thread_;
+};
+
+TEST_F(SilentPost, CostsNoCallItsDeadline) {
+  Calls calls(door(), {});
+  Ended never;
+  Ended later;
+  Ended sooner;
+  (void)calls.call(call_of(0, "", &never));
+  (void)calls.call(call_of(200'000'000, "", &later));
+  (void)calls.call(call_of(50'000'000, "", &sooner));
+  for (Ended* const one : {&sooner, &later}) {
+    ASSERT_EQ(one->future.wait_for(kPatience), std::future_status::ready);
+    const auto [kind, words] = one->future.get();
+    EXPECT_EQ(kind, static_cast<std::uint32_t>(MONARCH_DEADLINE));
+    EXPECT_EQ(words, std::string("its deadline has passed, after ") + (one == &sooner ? "50ms" : "200ms") +
+                         ", and the post of this host says nothing");
+  }
+  EXPECT_NE(never.future.wait_for(std::chrono::seconds(0)), std::future_status::ready);
+  calls.stop();
+  EXPECT_EQ(never.future.get().first, static_cast<std::uint32_t>(MONARCH_GONE));
+}
+
+// Who waits for it to read has a deadline, too.
+TEST_F(SilentPost, HoldsUpACallerNoLongerThanItsDeadline) {
+  Calls calls(door(), {});
+  const std::string arguments(40'000, 'x');
+  auto caller = std::async(std::launch::async, [&] {
+    for (;;) {
+      Ended ended;
+      (void)calls.call(call_of(100'000'000, arguments, &ended));
+      const auto [kind, words] = ended.future.get();
+      if (words == "it was not sent: the post of this host does not read") return kind;
+    }
+  });
+  EXPECT_EQ(caller.wait_for(kPatience), std::future_status::ready);
+  calls.stop();
+  EXPECT_EQ(caller.get(), static_cast<std::uint32_t>(MONARCH_DEADLINE));
+}
+
+}  // namespace
+}  // namespace monarch
