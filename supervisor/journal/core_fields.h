@@ -53,8 +53,8 @@ MONARCH_FIELDS(HostState, phase, public_key, keeper_pid, incarnation, inventory,
                cold_at, fence, suspicions, lost_at, preparation, owed, owed_until, name);
 MONARCH_FIELDS(Suspicion, rank, at);
 MONARCH_FIELDS(Preparation, phase, generation, began, deadline, ended_because, output_complete);
-MONARCH_FIELDS(RankState, stage, pid, end, ended_at, ready, reaped, output_complete, stdout_bytes, stderr_bytes, step,
-               suspended);
+MONARCH_FIELDS(RankState, stage, pid, end, ended_at, ending, ready, reaped, output_complete, stdout_bytes, stderr_bytes,
+               step, suspended);
 MONARCH_FIELDS(EndedRank, process, host, pid, end, ended_at, uncertainty, evidence_at);
 MONARCH_FIELDS(HostPorts, held, ports);
 MONARCH_FIELDS(RankCommit, step, what);

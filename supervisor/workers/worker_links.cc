@@ -36,7 +36,8 @@ bool advances(const RankReport& known, const RankReport& report) {
   if (known.process.generation != report.process.generation) return true;
   return report.phase > known.phase || (!known.ready && report.ready) || (known.pid == 0 && report.pid != 0) ||
          (known.end.kind == EndKind::kNone && report.end.kind != EndKind::kNone) ||
-         (!known.output_complete && report.output_complete) || (!known.at_gate && report.at_gate);
+         (!known.output_complete && report.output_complete) || (!known.at_gate && report.at_gate) ||
+         (!known.ending && report.ending);
 }
 
 void add(TalkDrops& sum, const TalkDrops& more) {

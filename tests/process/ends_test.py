@@ -64,7 +64,38 @@ raise ConnectionError("connection to rank 2 lost")
 """
 
 
+# Rank 1 is killed, and the kernel is long at giving back its memory: the peer that hears of it by a connection is reaped first.
+LONG_END = """
+import os, signal, socket
+rank, where = os.environ["RANK"], "door"
+if rank == "0":
+    door = socket.socket(socket.AF_UNIX)
+    door.bind(where + ".new")
+    door.listen()
+    os.rename(where + ".new", where)
+    peer = door.accept()[0]
+    os.unlink(where)
+    peer.sendall(b"go")
+    peer.recv(1)
+    os._exit(1)
+held = os.memfd_create("held")
+os.posix_fallocate(held, 0, 512 << 20)
+while not os.path.exists(where):
+    pass
+link = socket.socket(socket.AF_UNIX)
+link.connect(where)
+link.recv(2)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
 class Ends(jobs.JobTest):
+    def test_who_is_long_at_its_end_is_not_passed_over_for_a_peer_that_died_of_it(self):
+        done = self.monarch("run", self.program_job(["/usr/bin/python3", self.write("long.py", LONG_END)], hosts=1, slots=2))
+        cause = self.verdict()["cause"]
+        self.assertEqual((done.status, cause["rank"]), (137, 1), done)
+        self.assert_nothing_left()
+
     def test_who_wrote_its_error_first_is_the_cause_though_it_exits_last(self):
         done = self.monarch("run", self.program_job(["/usr/bin/python3", self.write("late.py", LATE)]))
         cause = self.verdict()["cause"]

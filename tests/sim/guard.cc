@@ -113,7 +113,7 @@ void Guard::perform(const action::ForkSpawned& ordered) {
   };
   auto on_ended = [this, key](const RankEnd& end) {
     if (!world_.reachable(host_of(key)) && world_.scenario.remote) return;
-    send_after(world_.scheduler, kHop, life_, [this, key, end] { handle(event::Exited{key, end}); });
+    send_after(world_.scheduler, kHop, life_, [this, key, end] { handle(event::Exited{key, end, {}}); });
   };
   handle(event::Forked{key, world_.next_pid()});
   handle(event::Executed{key});

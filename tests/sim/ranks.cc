@@ -174,7 +174,7 @@ void Ranks::end(RankProcess& process, EndKind kind, std::int32_t value) {
   RankEnd told;
   told.kind = kind;
   told.value = value;
-  tell_(event::Exited{process.key, told});
+  tell_(event::Exited{process.key, told, {}});
 }
 
 void Ranks::term(RankProcess& process) {

@@ -109,9 +109,10 @@ struct RankReport {
   Incarnation process;
   RankPhase phase = RankPhase::kGated;
   std::int32_t pid = 0;
-  bool held = false;   // frozen at the end of its lease (orphan: hold)
-  Instant started_at;  // the host's boot clock; of the fork
-  Instant ended_at;    // of the reaping; meaningful once end.kind is set
+  bool held = false;    // frozen at the end of its lease (orphan: hold)
+  Instant started_at;   // the host's boot clock; of the fork
+  bool ending = false;  // its exit has begun, and how it ends is not known yet
+  Instant ended_at;     // when its exit was first seen to have begun; meaningful with `ending` and once end.kind is set
   RankEnd end;
   std::uint64_t stdout_bytes = 0;  // written to the host's file so far
   std::uint64_t stderr_bytes = 0;
@@ -127,7 +128,7 @@ struct RankReport {
   std::optional<CommitRequest> commit;  // that is not answered
   bool at_gate = false;                 // of a standby: it has asked for its place, and waits; never taken back
 };
-MONARCH_FIELDS(RankReport, process, phase, pid, held, started_at, ended_at, end, stdout_bytes, stderr_bytes,
+MONARCH_FIELDS(RankReport, process, phase, pid, held, started_at, ending, ended_at, end, stdout_bytes, stderr_bytes,
                output_complete, ready, progress, talk_drops, error_bytes, evidence_at, standstill, commit, at_gate)
 
 // ---- supervisor → daemon → keeper ----

@@ -22,6 +22,7 @@ namespace {
 constexpr Duration kLook = Duration::milliseconds(20);
 constexpr int kLooksAtAnExec = 20;
 constexpr int kBetweenLooksMilliseconds = 1;
+constexpr unsigned long long kExiting = 0x4;  // PF_EXITING of Linux's sched.h, the same since 2.2 (proc_pid_stat(5))
 
 // Of /proc, whose files have no size until they are read.
 std::string read_all(const std::string& path) {
@@ -54,13 +55,29 @@ bool parse_stat(std::string_view line, ProcessEntry& entry) {
   rest.remove_prefix(1);
   pid_t group = 0;
   if (!take_number(rest, entry.parent) || !take_number(rest, group) || !take_number(rest, entry.session)) return false;
-  constexpr int kFieldsToStart = 15;  // tty_nr (7) to itrealvalue (21); starttime is 22
-  long long skipped = 0;
-  unsigned long long big = 0;
-  for (int i = 0; i < kFieldsToStart; ++i) {
-    if (!take_number(rest, skipped) && !take_number(rest, big)) return false;
+  const auto skip = [&rest](int fields) {
+    long long skipped = 0;
+    unsigned long long big = 0;
+    for (int i = 0; i < fields; ++i) {
+      if (!take_number(rest, skipped) && !take_number(rest, big)) return false;
+    }
+    return true;
+  };
+  // tty_nr (7) and tpgid stand before flags (9), twelve fields between those and starttime (22).
+  return skip(2) && take_number(rest, entry.flags) && skip(12) && take_number(rest, entry.start);
+}
+
+std::vector<pid_t> numbers_in(const std::string& path) {
+  std::vector<pid_t> numbers;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
+  if (!folder) return numbers;
+  while (const dirent* entry = ::readdir(folder.get())) {
+    const std::string_view name(entry->d_name);
+    pid_t number = 0;
+    const auto parsed = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (parsed.ec == std::errc() && parsed.ptr == name.data() + name.size()) numbers.push_back(number);
   }
-  return take_number(rest, entry.start);
+  return numbers;
 }
 
 // WARNING: while a process executes another program its environment and its arguments are empty for a moment: it has
@@ -81,6 +98,21 @@ std::string environment_of(pid_t pid) {
 
 }  // namespace
 
+bool is_ending(pid_t pid) {
+  const std::string folder = text("/proc/", pid);
+  // Its descriptors are open until the dump is written, which can take minutes.
+  if (read_all(folder + "/status").find("\nCoreDumping:\t1") != std::string::npos) return true;
+  const auto exits = [](const std::string& stat) {
+    ProcessEntry entry;
+    return !parse_stat(stat, entry) || entry.dead() || (entry.flags & kExiting) != 0;
+  };
+  if (!exits(read_all(folder + "/stat"))) return false;
+  // The first thread may be gone, and the program goes on in others.
+  const std::vector<pid_t> threads = numbers_in(folder + "/task");
+  return std::all_of(threads.begin(), threads.end(),
+                     [&](pid_t thread) { return exits(read_all(text(folder, "/task/", thread, "/stat"))); });
+}
+
 std::optional<ProcessEntry> read_process(pid_t pid) {
   ProcessEntry entry;
   entry.pid = pid;
@@ -90,13 +122,7 @@ std::optional<ProcessEntry> read_process(pid_t pid) {
 
 std::vector<ProcessEntry> list_processes() {
   std::vector<ProcessEntry> all;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
-  if (!folder) return all;
-  while (const dirent* entry = ::readdir(folder.get())) {
-    const std::string_view name(entry->d_name);
-    pid_t pid = 0;
-    const auto parsed = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (parsed.ec != std::errc() || parsed.ptr != name.data() + name.size()) continue;
+  for (const pid_t pid : numbers_in("/proc")) {
     if (const auto process = read_process(pid)) all.push_back(*process);
   }
   return all;

@@ -22,9 +22,13 @@ struct ProcessEntry {
   pid_t parent = 0;
   pid_t session = 0;
   char state = '?';              // of proc_pid_stat(5): Z and X are dead
+  unsigned long long flags = 0;  // of the kernel, for its first thread
   unsigned long long start = 0;  // ticks since boot: tells two processes of one number apart
   bool dead() const { return state == 'Z' || state == 'X' || state == 'x'; }
 };
+
+// Whether it has begun to end: its exit runs, it waits to be reaped, or its memory is being dumped.
+bool is_ending(pid_t pid);
 
 std::vector<ProcessEntry> list_processes();
 std::optional<ProcessEntry> read_process(pid_t pid);

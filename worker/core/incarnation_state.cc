@@ -61,10 +61,9 @@ RankReport IncarnationState::report() const {
   if (should_run) report.standstill = standstill_;
   if (phase_ != IncarnationPhase::kEnded) report.commit = commit_;
   report.at_gate = at_gate_;
-  if (leader_exited()) {
-    report.ended_at = *ended_at_;
-    report.end = end_;
-  }
+  report.ending = ending_at_ && !leader_exited();
+  if (const auto ended_at = ending_at_ ? ending_at_ : ended_at_) report.ended_at = *ended_at;
+  if (leader_exited()) report.end = end_;
   return report;
 }
 
@@ -370,15 +369,22 @@ void IncarnationState::exec_failed(const keeper_event::ExecFailed& failure) {
   }
 }
 
+void IncarnationState::ending(Instant now, KeeperActions& actions) {
+  if (ending_at_ || signalled_ || leader_exited()) return;
+  ending_at_ = now;
+  actions.emplace_back(Report{report()});
+}
+
 void IncarnationState::exited(const RankEnd& end, Instant now, KeeperActions& actions) {
   if (leader_exited()) return;  // told once is enough
   MONARCH_ASSERT(phase_ != IncarnationPhase::kForking && phase_ != IncarnationPhase::kEnded);
   ended_at_ = now;
   if (end_.kind == EndKind::kNone) {
     end_ = end;
-    end_.after_our_signal = signalled_;
+    end_.after_our_signal = signalled_ && !ending_at_;
     // The kernel only counts what its OOM killer takes: after our own SIGKILL the count is about somebody else.
-    if (phase_ == IncarnationPhase::kKilling || phase_ == IncarnationPhase::kWedged) end_.out_of_memory = false;
+    const bool killed = phase_ == IncarnationPhase::kKilling || phase_ == IncarnationPhase::kWedged;
+    if (killed && !ending_at_) end_.out_of_memory = false;
   }
   switch (phase_) {
     case IncarnationPhase::kGated:

@@ -109,6 +109,8 @@ class IncarnationState {
   void fork_failed(const keeper_event::ForkFailed& failure, Instant now, KeeperActions& actions);
   void executed(KeeperActions& actions);
   void exec_failed(const keeper_event::ExecFailed& failure);
+  // Its exit has begun, some time ago: how it ends is told by exited(), which may be much later.
+  void ending(Instant now, KeeperActions& actions);
   void exited(const RankEnd& end, Instant now, KeeperActions& actions);
   void spoke(const keeper_event::Spoke& word, KeeperActions& actions);
   void stood(Standstill standstill, KeeperActions& actions);
@@ -139,7 +141,8 @@ class IncarnationState {
   LeaseState lease_;
   std::int32_t pid_ = 0;
   Instant started_at_;
-  std::optional<Instant> ended_at_;  // of the leader
+  std::optional<Instant> ending_at_;  // of the leader, where that was noticed before any signal of ours
+  std::optional<Instant> ended_at_;   // likewise
   RankEnd end_;
   bool executed_ = false;
   bool signalled_ = false;

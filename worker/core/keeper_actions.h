@@ -52,6 +52,9 @@ struct ExecFailed {  // the child says which step failed; its exit follows
 struct Exited {  // the leader; of after_our_signal the driver says nothing
   Incarnation key;
   RankEnd end;
+  // Leaders whose exit had begun by then, nobody knows when: one that gives back a device or much memory is reaped
+  // after a peer that heard of it by a socket.
+  std::vector<Incarnation> ending;
 };
 struct GroupTold {  // a signal went to all of its group
   Incarnation key;

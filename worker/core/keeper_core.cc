@@ -245,6 +245,9 @@ void KeeperCore::on(const event::Exited& event, Instant now, KeeperActions& acti
   // The kernel tells of exits in their order, but a late turn finds several at one `now`: which came first must not be
   // lost.
   last_exit_ = std::max(now, last_exit_ + Duration::nanoseconds(1));
+  for (const Incarnation& other : event.ending) {
+    if (IncarnationState* incarnation = find(other)) incarnation->ending(last_exit_, actions);
+  }
   if (IncarnationState* incarnation = find(event.key)) incarnation->exited(event.end, last_exit_, actions);
 }
 

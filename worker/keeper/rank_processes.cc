@@ -10,6 +10,7 @@
 #include "transport/process/cpu_affinity.h"
 #include "transport/process/pipe.h"
 #include "transport/process/process_limits.h"
+#include "transport/process/process_scan.h"
 #include "transport/process/shell.h"
 
 namespace monarch {
@@ -21,6 +22,9 @@ namespace event = keeper_event;
 // Whoever takes output may be gone, or wait for a disk: after this a rank that was a standby has its place all the
 // same, and what it writes first may lie in the standby's files.
 constexpr Duration kPipesPatience = Duration::seconds(1);
+
+constexpr Duration kBetweenLooksForEnds = Duration::milliseconds(100);
+constexpr std::size_t kLookedForEnds = 1024;
 
 }  // namespace
 
@@ -95,6 +99,16 @@ void RankProcesses::take_over(const keeper_action::TakeOver& order) {
   doors_.take_over(order.from, as);
 }
 
+std::vector<Incarnation> RankProcesses::ending_beside(const Incarnation& key) {
+  std::vector<Incarnation> ending;
+  if (loop_.now() < looked_for_ends_ + kBetweenLooksForEnds || processes_.size() > kLookedForEnds) return ending;
+  looked_for_ends_ = loop_.now();
+  for (const auto& [other, process] : processes_) {
+    if (other != key && process.contained && process.child && is_ending(process.child->pid())) ending.push_back(other);
+  }
+  return ending;
+}
+
 void RankProcesses::exited(const Incarnation& forked_as, const ExitStatus& status) {
   const auto renamed = renamed_.find(forked_as);
   const Incarnation key = renamed == renamed_.end() ? forked_as : renamed->second;
@@ -108,7 +122,7 @@ void RankProcesses::exited(const Incarnation& forked_as, const ExitStatus& statu
   end.core_dumped = status.core_dumped;
   end.out_of_memory = status.signaled && status.value == SIGKILL && process != nullptr && process->contained &&
                       containment_.out_of_memory(process->name);
-  tell_(event::Exited{key, end});
+  tell_(event::Exited{key, end, ending_beside(key)});
 }
 
 // Whoever waits for a port of its own waits until no process but its own has a copy of the socket that holds it.

@@ -124,7 +124,9 @@ class RankProcesses {
   void exec_told(const Incarnation& key);
   void arrived(Process& process);
   void open_wanted_gates();
-  void exited(const Incarnation& key, const ExitStatus& status);
+  void exited(const Incarnation& forked_as, const ExitStatus& status);
+  // Those whose exit has begun, and was not told.
+  std::vector<Incarnation> ending_beside(const Incarnation& key);
   Process* find(const Incarnation& key);
   void let_pass(const Incarnation& key, Process& process);
   // rank_standstill.cc
@@ -146,6 +148,7 @@ class RankProcesses {
   InputPipes inputs_;
   std::map<Incarnation, Incarnation> renamed_;  // standbys, while what they have become has a process
   TimerId look_timer_ = 0;
+  Instant looked_for_ends_;  // not for each of many that end
 };
 
 }  // namespace monarch

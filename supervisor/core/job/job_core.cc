@@ -185,7 +185,7 @@ void JobCore::on(const DeadlinePassed&) {
                        to_text(warning_before(spec_.lifetime.max)), ": the job is stopped then")));
   }
   each_gang([this](MeshId m, GangId g) {
-    if (gang(m, g).cause_deadline <= now_) decide_cause(m, g);
+    if (gang(m, g).cause_deadline <= now_) cause_is_due(m, g);
     GangState& state = gang(m, g);
     if (state.progress_deadline <= now_) progress_is_due(m, g);
     if (state.stop_deadline > now_) return;

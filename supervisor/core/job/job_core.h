@@ -127,6 +127,7 @@ class JobCore {
   void check_gang(MeshId mesh, GangId gang);
   std::optional<std::size_t> ended_unready(const GangState& gang) const;
   void say_of_gang(MeshId mesh, GangId gang, EventKind kind, Severity severity, const std::string& what);
+  void cause_is_due(MeshId mesh, GangId gang);
   void decide_cause(MeshId mesh, GangId gang);
   Verdict blame_host(const GangState& gang) const;
   Verdict blame_rank(MeshId mesh, GangId gang, std::size_t first) const;

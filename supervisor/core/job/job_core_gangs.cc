@@ -62,6 +62,7 @@ void JobCore::on(const RankChanged& event) {
 
   slot.pid = event.report.pid;
   slot.ready = slot.ready || says_ready(mesh_spec(id.mesh), event.report);
+  slot.ending = slot.ending || event.report.ending;
   switch (event.report.phase) {
     case RankPhase::kGated: break;  // START was obeyed; nothing follows from it before the gate is passed
     case RankPhase::kRunning:
@@ -222,6 +223,16 @@ void JobCore::say_of_gang(MeshId mesh, GangId g, EventKind kind, Severity severi
   emit(std::move(event));
 }
 
+// Whoever was ending before we stopped the gang may have begun it. It has until its keeper calls it wedged.
+void JobCore::cause_is_due(MeshId mesh, GangId g) {
+  const std::vector<RankId> ranks = placement_.ranks_of(mesh, g);
+  const bool awaited = std::any_of(ranks.begin(), ranks.end(), [this](const RankId& id) {
+    return rank(id).ending && !rank(id).reaped && lives(rank(id).stage);
+  });
+  if (!awaited) return decide_cause(mesh, g);
+  gang(mesh, g).cause_deadline = now_ + cause_window();
+}
+
 void JobCore::decide_cause(MeshId mesh, GangId g) {
   GangState& state = gang(mesh, g);
   if (state.cause_decided) return;
@@ -308,6 +319,13 @@ Verdict JobCore::blame_rank(MeshId mesh, GangId g, std::size_t first) const {
                          ", and its error came first (first to exit: ", spec.name, "/", other.process.rank.rank.value(),
                          ", ", describe_end(other.end), ")");
     if (end.end.after_our_signal) verdict.exit_code = exit_code_of(other.end);
+  }
+  if (const std::vector<std::size_t> others = as_early_as(first, state.ends); !others.empty()) {
+    const EndedRank& other = state.ends[others.front()];
+    cause.summary += text(" (or first: ", spec.name, "/", other.process.rank.rank.value(), " on ",
+                          hosts_[other.host.value()].name, ", ", describe_end(other.end));
+    if (others.size() > 1) cause.summary += text(", or one of ", others.size() - 1, " more");
+    cause.summary += "; they ended together, as far as clocks tell)";
   }
   verdict.reason = end.end.kind == EndKind::kSetupFailed ? text(spec.name, ": ", cause.summary, " on host ", cause.host)
                                                          : text(spec.name, "/", end.process.rank.rank.value(), " on ",

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <tuple>
 
 #include "transport/base/exit_code.h"
 
@@ -14,7 +16,39 @@ int urgency(const RankEnd& end) {
   return end.kind == EndKind::kNotExecuted || end.kind == EndKind::kSetupFailed || end.out_of_memory ? 0 : 1;
 }
 
-int class_order(const RankEnd& end) { return end.kind == EndKind::kSignaled ? 0 : 1; }
+// Whoever loses a peer exits or aborts: such an end may be an answer to another, a crash or a kill is none.
+int class_order(const RankEnd& end) {
+  const bool answers = end.value == SIGABRT || end.value == SIGPIPE || end.value == SIGTERM;
+  return end.kind == EndKind::kSignaled && !answers ? 0 : 1;
+}
+
+// Those that may have been the first to end, as far as clocks tell.
+std::vector<std::size_t> may_be_first(const std::vector<EndedRank>& ends) {
+  std::vector<std::size_t> candidates;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    if (is_failure(ends[i].end) && !ends[i].end.after_our_signal) candidates.push_back(i);
+  }
+  if (candidates.empty()) return candidates;
+
+  const auto urgent = std::min_element(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) {
+    return urgency(ends[a].end) < urgency(ends[b].end);
+  });
+  const int wanted = urgency(ends[*urgent].end);
+  std::erase_if(candidates, [&](std::size_t i) { return urgency(ends[i].end) != wanted; });
+
+  const auto earliest = *std::min_element(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(ends[a].ended_at, ends[a].process.rank) < std::pair(ends[b].ended_at, ends[b].process.rank);
+  });
+  // On one host the order is exact: its keeper's clock is one, and only what was ending already when it looked has one
+  // time. Comparing each with the earliest, and not pair by pair, keeps the order total: "may be the same moment" is
+  // not transitive.
+  std::erase_if(candidates, [&](std::size_t i) {
+    const EndedRank& first = ends[earliest];
+    const Duration doubt = ends[i].host == first.host ? Duration::zero() : ends[i].uncertainty + first.uncertainty;
+    return ends[i].ended_at - first.ended_at > doubt;
+  });
+  return candidates;
+}
 
 }  // namespace
 
@@ -50,34 +84,22 @@ std::optional<std::size_t> first_cause(const std::vector<EndedRank>& ends) {
 }
 
 std::optional<std::size_t> first_to_exit(const std::vector<EndedRank>& ends) {
-  std::vector<std::size_t> candidates;
-  for (std::size_t i = 0; i < ends.size(); ++i) {
-    if (is_failure(ends[i].end) && !ends[i].end.after_our_signal) candidates.push_back(i);
-  }
+  const std::vector<std::size_t> candidates = may_be_first(ends);
   if (candidates.empty()) return std::nullopt;
-
-  const auto urgent = std::min_element(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) {
-    return urgency(ends[a].end) < urgency(ends[b].end);
-  });
-  const int wanted = urgency(ends[*urgent].end);
-  std::erase_if(candidates, [&](std::size_t i) { return urgency(ends[i].end) != wanted; });
-
-  const auto earliest = *std::min_element(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) {
-    return std::pair(ends[a].ended_at, ends[a].process.rank) < std::pair(ends[b].ended_at, ends[b].process.rank);
-  });
-  // On one host the order is exact: its keeper's clock is one, and it numbers what it sees in one turn by nanoseconds.
-  std::erase_if(candidates, [&](std::size_t i) { return ends[i].host == ends[earliest].host && i != earliest; });
-  // Comparing each with the earliest, and not pair by pair, keeps the order total: "may be the same moment" is not
-  // transitive.
-  std::erase_if(candidates, [&](std::size_t i) {
-    return ends[i].ended_at - ends[earliest].ended_at > ends[i].uncertainty + ends[earliest].uncertainty;
-  });
   return *std::min_element(candidates.begin(), candidates.end(), [&](std::size_t a, std::size_t b) {
     const auto key = [&](std::size_t i) {
       return std::tuple(class_order(ends[i].end), ends[i].ended_at, ends[i].process.rank);
     };
     return key(a) < key(b);
   });
+}
+
+std::vector<std::size_t> as_early_as(std::size_t first, const std::vector<EndedRank>& ends) {
+  std::vector<std::size_t> candidates = may_be_first(ends);
+  if (std::erase(candidates, first) == 0) return {};
+  std::sort(candidates.begin(), candidates.end(),
+            [&](std::size_t a, std::size_t b) { return ends[a].process.rank < ends[b].process.rank; });
+  return candidates;
 }
 
 int exit_code_of(const RankEnd& end) {

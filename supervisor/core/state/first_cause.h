@@ -1,7 +1,8 @@
 #pragma once
 
-// First cause: which of the ends in a failed gang began it. Exec errors and OOM kills come first; then the earliest end
-// on the supervisor's clock; where the clocks of two hosts cannot tell, a signal before a hang before an exit code;
+// First cause: which of the ends in a failed gang began it. Exec errors and OOM kills come first; then the end that began
+// earliest on the supervisor's clock; where clocks cannot tell (those of two hosts, or several of one host were ending
+// when it looked), a crash or kill before a hang before what may be an answer to a lost peer (an exit code, an abort);
 // then the lowest rank, so that the answer does not depend on the order of arrival. An end after a signal of ours is
 // never the first to exit. Evidence goes before the order of exits: a rank that wrote its error before the first to
 // exit had written one, or exited, is the cause, also where it was killed before it could exit, since tearing down may
@@ -26,7 +27,7 @@ struct EndedRank {
   HostId host;
   std::int32_t pid = 0;
   RankEnd end;
-  Instant ended_at;                        // the supervisor's clock, corrected by the heartbeat's round trip
+  Instant ended_at;                        // when it began to end: our clock, corrected by the heartbeat's round trip
   Duration uncertainty;                    // of that correction, to either side
   Instant evidence_at = Instant::never();  // likewise: when it wrote why it fails
 };
@@ -42,6 +43,8 @@ bool is_lack_of_host(const RankEnd& end);
 std::optional<std::size_t> first_cause(const std::vector<EndedRank>& ends);
 // The same by the order of exits alone.
 std::optional<std::size_t> first_to_exit(const std::vector<EndedRank>& ends);
+// Those that may have begun to end before the first to exit, as far as clocks tell, by rank; none where it is not that.
+std::vector<std::size_t> as_early_as(std::size_t first, const std::vector<EndedRank>& ends);
 
 // The exit code that a shell would give: the code, 128 + signal, 127 for a missing program, 126 for one that cannot be
 // executed.

@@ -139,6 +139,7 @@ struct RankState {
   std::int32_t pid = 0;
   RankEnd end;
   Instant ended_at;
+  bool ending = false;  // its exit has begun: it can be long at it
   bool ready = false;   // it was, and stays so
   bool reaped = false;  // end is known; its tree may not be empty yet
   bool output_complete = false;

@@ -1,11 +1,13 @@
 #include "transport/process/process_scan.h"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "transport/base/clock.h"
@@ -22,6 +24,35 @@ pid_t start_executing() {
   const char* const environment[] = {"SCAN_TEST=here", nullptr};
   (void)::execve("/bin/sh", const_cast<char* const*>(arguments), const_cast<char* const*>(environment));
   ::_exit(127);
+}
+
+TEST(ProcessScan, KnowsWhoHasBegunToEnd) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (;;) ::pause();
+  }
+  ASSERT_GT(child, 0);
+  EXPECT_FALSE(is_ending(child));
+  (void)::kill(child, SIGKILL);
+  siginfo_t info{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
+  EXPECT_TRUE(is_ending(child)) << "it is a zombie";
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+}
+
+TEST(ProcessScan, DoesNotTakeTheEndOfAFirstThreadForThatOfItsProcess) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::thread([] {
+      for (;;) ::pause();
+    }).detach();
+    (void)::syscall(SYS_exit, 0);  // of this thread alone; pthread_exit would unwind what called this
+  }
+  ASSERT_GT(child, 0);
+  while (!read_process(child)->dead()) pause_between_looks();
+  EXPECT_FALSE(is_ending(child));
+  (void)::kill(child, SIGKILL);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
 }
 
 TEST(ProcessScan, SeesAProcessThatExecutesAnotherProgramAtThatMoment) {

@@ -99,6 +99,9 @@ class Driver {
   std::string exec_failed() {
     return run([&](KeeperActions&) { state_.exec_failed({kKey, ENOENT, "exec /nonesuch"}); });
   }
+  std::string ending() {
+    return run([&](KeeperActions& out) { state_.ending(now_, out); });
+  }
   std::string exited(EndKind kind = EndKind::kExited, int value = 0) {
     RankEnd end;
     end.kind = kind;

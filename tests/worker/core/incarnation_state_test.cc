@@ -49,6 +49,20 @@ TEST(IncarnationState, KeepsTheExecErrorAndNotTheExitOfTheChildThatToldIt) {
   EXPECT_EQ(end.detail, "exec /nonesuch");
 }
 
+TEST(IncarnationState, WasEndingBeforeASignalOfOursThatCameUponIt) {
+  Driver driver = in(IncarnationPhase::kRunning);
+  driver.advance_to(20);
+  driver.ending();
+  driver.advance_to(40);
+  driver.stop(Duration::zero());
+  driver.advance_to(300);
+  driver.exited(EndKind::kExited, 7);
+  driver.tree_empty();
+  const RankReport report = driver.state().report();
+  EXPECT_EQ(report.ended_at, at(20));
+  EXPECT_FALSE(report.end.after_our_signal);
+}
+
 TEST(IncarnationState, EndsOnlyWhenItsTreeIsEmpty) {
   Driver driver = in(IncarnationPhase::kRunning);
   EXPECT_EQ(driver.exited(EndKind::kSignaled, SIGSEGV), "check");

@@ -94,7 +94,7 @@ class Keeper {
   KeeperActions end(std::uint32_t rank, std::uint64_t counter) {
     RankEnd end;
     end.kind = EndKind::kExited;
-    KeeperActions all = send(event::Exited{key(rank, counter), end});
+    KeeperActions all = send(event::Exited{key(rank, counter), end, {}});
     const KeeperActions more = send(event::TreeEmpty{key(rank, counter)});
     all.insert(all.end(), more.begin(), more.end());
     return all;

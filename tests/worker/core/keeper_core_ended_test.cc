@@ -47,7 +47,7 @@ TEST(KeeperEnded, IsToldWhenTheLastRankHasEnded) {
   RankEnd end;
   end.kind = EndKind::kSignaled;
   end.value = 9;
-  EXPECT_EQ(told(core.step(event::Exited{kKey, end}, kNow)), 0U) << "its tree may not be empty";
+  EXPECT_EQ(told(core.step(event::Exited{kKey, end, {}}, kNow)), 0U) << "its tree may not be empty";
   EXPECT_EQ(told(core.step(event::TreeEmpty{kKey}, kNow)), 1U);
 }
 

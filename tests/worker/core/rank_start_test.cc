@@ -90,7 +90,7 @@ TEST_F(RankStartOf, FrozenInItsSetupComesBackToItsSetup) {
   EXPECT_FALSE(report().held);
   EXPECT_EQ(report().phase, RankPhase::kGated);
   at(8'000, event::ExecFailed{kKey, 0, "`setup`", 3});
-  at(8'000, event::Exited{kKey, {.kind = EndKind::kExited, .value = 127, .detail = {}}});
+  at(8'000, event::Exited{kKey, {.kind = EndKind::kExited, .value = 127, .detail = {}}, {}});
   at(8'000, event::TreeEmpty{kKey});
   EXPECT_EQ(report().end.kind, EndKind::kSetupFailed);
   EXPECT_EQ(report().end.value, 3);
@@ -109,7 +109,7 @@ TEST_F(RankStartOf, ExecutedJustBeforeItWasFrozenComesBackRunning) {
 TEST_F(RankStartOf, EndsWithTheCodeOfItsSetup) {
   start_setup();
   at(1'000, event::ExecFailed{kKey, 0, "`setup`", 42});
-  at(1'000, event::Exited{kKey, {.kind = EndKind::kExited, .value = 127, .detail = {}}});
+  at(1'000, event::Exited{kKey, {.kind = EndKind::kExited, .value = 127, .detail = {}}, {}});
   at(1'000, event::TreeEmpty{kKey});
   EXPECT_EQ(report().phase, RankPhase::kEnded);
   EXPECT_EQ(report().end.kind, EndKind::kSetupFailed);
@@ -123,7 +123,7 @@ TEST_F(RankStartOf, GetsItsGraceWhenItIsStoppedInItsSetup) {
   Stop stop{{kRank}, kGeneration, 15, Duration::seconds(30)};
   EXPECT_TRUE(all_of<action::KillTree>(at(1'000, stop)).empty());
   EXPECT_EQ(report().phase, RankPhase::kStopping);
-  at(2'000, event::Exited{kKey, {.kind = EndKind::kSignaled, .value = 15, .detail = {}}});
+  at(2'000, event::Exited{kKey, {.kind = EndKind::kSignaled, .value = 15, .detail = {}}, {}});
   at(2'000, event::TreeEmpty{kKey});
   EXPECT_TRUE(report().end.after_our_signal);
 }

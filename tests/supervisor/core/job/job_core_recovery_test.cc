@@ -56,6 +56,24 @@ TEST(JobCoreRecovery, WaitsForEveryRankOfTheGenerationBefore) {
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kReserving);
 }
 
+TEST(JobCoreRecovery, WaitsWithTheFirstCauseForWhomeverWasEndingBefore) {
+  Driver driver(job_that_recovers(1, 2, 2));
+  driver.run_all();
+  const Instant began = driver.now;
+  driver.ended(0, exited(1));
+  const auto second = [&](RankPhase phase, RankEnd end) {
+    RankReport report = driver.report_of({MeshId(0), Rank(1)}, phase, std::move(end));
+    report.ending = phase == RankPhase::kRunning;
+    driver.step(RankChanged{.host = HostId(0), .report = report, .ended_at = began, .uncertainty = Duration::zero()});
+  };
+  second(RankPhase::kRunning, {});
+  for (int i = 0; i < 20; ++i) driver.pass_deadline();
+  EXPECT_TRUE(driver.told(EventKind::kGangFailed).empty());
+  second(RankPhase::kEnded, killed(SIGBUS));
+  EXPECT_EQ(driver.told(EventKind::kGangFailed).at(0).substr(0, 93),
+            "trainer/1 on v1 (pid 1001): killed by SIGBUS (or first: trainer/0 on v1, exit code 1; they en");
+}
+
 TEST(JobCoreRecovery, MissesNoTimeThatComesWhileSomethingElseIsDecided) {
   Driver driver(job_that_recovers(2, 2, 3));
   driver.run_all();

@@ -94,6 +94,14 @@ TEST(FirstCause, KnowsTheOrderOnOneHostExactly) {
   EXPECT_EQ(first_cause(ends), 1U);
 }
 
+TEST(FirstCause, SaysBothWhereTheyWereEndingWhenTheHostLooked) {
+  const std::vector<EndedRank> ends{ended(0, exited(1), 100), ended(1, killed(9), 100), ended(2, killed(6), 100)};
+  EXPECT_EQ(first_cause(ends), 1U) << "who exits or aborts may have lost a peer";
+  EXPECT_EQ(as_early_as(1, ends), (std::vector<std::size_t>{0, 2}));
+  EXPECT_TRUE(as_early_as(0, {ended(0, exited(1), 100), ended(1, killed(9), 101)}).empty()) << "the order is known";
+  EXPECT_TRUE(as_early_as(0, {ended(0, killed_by_us(9), 90), ended(1, exited(7), 100)}).empty()) << "it was not first";
+}
+
 TEST(FirstCause, DoesNotDependOnTheOrderOfArrival) {
   std::mt19937 random(7);
   for (int round = 0; round < 500; ++round) {
