@@ -13,6 +13,7 @@
 #include "supervisor/client/shell_values.h"
 #include "supervisor/client/start_supervisor.h"
 #include "supervisor/journal/job_lock.h"
+#include "supervisor/launch/fair_timer.h"
 #include "supervisor/launch/ssh/shipped.h"
 #include "supervisor/launch/ssh/ssh_launcher.h"
 #include "supervisor/launch/ssh/ssh_program.h"
@@ -79,7 +80,7 @@ class LaunchFor {
   std::unique_ptr<FrameStream> stream_;
   std::unique_ptr<SshLauncher> launcher_;
   FrameHeader welcome_;
-  TimerId patience_ = 0;
+  std::optional<FairTimer> patience_;
   bool told_ = false;  // whoever waits for the start
   int exit_code_ = 0;
 };
@@ -169,10 +170,11 @@ Status LaunchFor::ask_for_start(UniqueFd stream) {
                     .shell = {shell_.begin(), shell_.end()},
                     .needs_address = spec_.spec.pool_size() > 1 && spec_.spec.control.address.empty()};
   say(wanted);
-  patience_ = loop_->at(loop_->now() + kStartDeadline, [this] {
+  patience_.emplace(*loop_);
+  patience_->start(kStartDeadline, [this](const std::string& late) {
     refuse({.exit_code = kExitInternal,
             .message = text(away_.host, ": the supervisor there did not say that it is ready within ",
-                            to_text(kStartDeadline))});
+                            to_text(kStartDeadline), late)});
   });
   return {};
 }
@@ -205,7 +207,7 @@ void LaunchFor::on_frame(const Frame& frame) {
 }
 
 void LaunchFor::on_started(const StartedThere& started) {
-  loop_->cancel(std::exchange(patience_, 0));
+  patience_.reset();
   if (started.exit_code != 0) {
     return refuse({.exit_code = started.exit_code,
                    .message = text("on ", away_.host, ": ", printable(started.error)),

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "supervisor/client/new_job.h"
 #include "supervisor/client/shell_values.h"
 #include "supervisor/client/start_supervisor.h"
+#include "supervisor/launch/fair_timer.h"
 #include "supervisor/launch/talk/remote_conversation.h"
 #include "supervisor/spec/hosts/network_names.h"
 #include "transport/base/exit_code.h"
@@ -92,7 +94,7 @@ class StartThereProcess {
   std::unique_ptr<FrameStream> stream_;           // to the machine that launches
   std::unique_ptr<SeqpacketChannel> supervisor_;  // from its start on
   std::string socket_;                            // of the supervisor
-  TimerId patience_ = 0;
+  std::optional<FairTimer> patience_;
   bool asked_ = false;
   bool leaving_ = false;
   int exit_code_ = 0;
@@ -110,7 +112,8 @@ Status StartThereProcess::open() {
   MONARCH_ASSIGN(stream_, FrameStream::create(*loop_, std::move(input), std::move(output),
                                               {.on_frame = [this](Frame frame) { on_frame(std::move(frame)); },
                                                .on_closed = [this](const Error&) { leave(0); }}));
-  patience_ = loop_->at(loop_->now() + kAskDeadline, [this] { leave(kExitInternal); });
+  patience_.emplace(*loop_);
+  patience_->start(kAskDeadline, [this](const std::string&) { leave(kExitInternal); });
   return {};
 }
 
@@ -123,7 +126,7 @@ void StartThereProcess::on_frame(Frame frame) {
                              when<StartThere>(
                                  [&](const StartThere& wanted) {
                                    asked_ = true;
-                                   loop_->cancel(std::exchange(patience_, 0));
+                                   patience_.reset();
                                    on_start(wanted);
                                  },
                                  limits::kSeqpacketPayloadBytes));

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "supervisor/doctor/host_errand.h"
 #include "supervisor/doctor/host_requests.h"
 #include "supervisor/doctor/lot.h"
+#include "supervisor/launch/fair_timer.h"
 #include "supervisor/launch/ssh/session/libssh.h"
 #include "supervisor/launch/ssh/ssh_access.h"
 #include "supervisor/launch/ssh/ssh_pool.h"
@@ -45,6 +47,8 @@ class HostChecks {
     checks->words_ = {random_word(), random_word()};
     checks->open_doors();  // they fork: before there is a thread
     MONARCH_ASSIGN(checks->loop_, EventLoop::create());
+    checks->time_.emplace(*checks->loop_);
+    checks->patience_.emplace(*checks->loop_);
     auto on_report = [self = checks.get()](Report report) { self->on_report(std::move(report)); };
     MONARCH_ASSIGN(checks->reports_,
                    WatchedInbox<Report>::create(*checks->loop_, kReportsPerHost * checks->hosts_.size(), on_report));
@@ -58,7 +62,7 @@ class HostChecks {
 
   std::vector<HostSeen> run() {
     began_ = boot_now();
-    loop_->at(began_ + options_.deadline, [this] { give_up(); });
+    time_->start(FairDeadline(options_.deadline, began_), [this](const std::string& late) { give_up(late); });
     name_missing_later();
     start_lot();
     loop_->run();
@@ -154,7 +158,7 @@ class HostChecks {
   void prepare(CheckRequest& request) const {
     request.words = words_;
     request.patience = kDoorPatience;
-    request.life = options_.deadline - (boot_now() - began_) + kLifeBeyond;
+    request.life = time_->until() - boot_now() + kLifeBeyond;
   }
 
   // A host is in one of them: late ones come back only when their session is over, and then they are forgotten here.
@@ -170,11 +174,7 @@ class HostChecks {
   }
 
   void wait_no_longer_than(Duration patience) {
-    loop_->cancel(std::exchange(patience_, 0));
-    patience_ = loop_->at(boot_now() + patience, [this] {
-      patience_ = 0;
-      leave_behind();
-    });
+    patience_->start(FairDeadline(patience, boot_now()), [this](const std::string&) { leave_behind(); });
   }
 
   void leave_behind() {
@@ -204,7 +204,7 @@ class HostChecks {
     if (looked) note_look(*member, seen, report, timed);
     note_answer(seen, timed.answer);
     if (is_late(report.host)) return send_away(*member);
-    if (looked && patience_ == 0) {
+    if (looked && !patience_->runs()) {
       wait_no_longer_than(
           std::max(of_late_ones_ ? kLatePatience : kLookPatience, (boot_now() - lot_began_) * kLookShare));
     }
@@ -271,7 +271,7 @@ class HostChecks {
   void go_on() {
     while (round_ != Round::kLeave && all(Phase::kIdle, Phase::kOver)) next_round();
     if (round_ != Round::kLeave || !all(Phase::kOver, Phase::kOver)) return;
-    loop_->cancel(std::exchange(patience_, 0));
+    patience_->stop();
     const bool waits = std::any_of(again_.begin(), again_.end(), [this](std::size_t host) { return is_late(host); });
     if (next_ < hosts_.size() || (!again_.empty() && !waits)) return start_lot();
     if (late_.empty()) loop_->stop();
@@ -332,13 +332,17 @@ class HostChecks {
     });
   }
 
-  void give_up() {
+  void give_up(const std::string& late) {
+    const auto is_silent = [&late](HostSeen& host) {
+      host.silent = true;
+      host.late = late;
+    };
     for (const auto* among : {&late_, &lot_}) {
       for (const Member& member : *among) {
-        if (member.phase == Phase::kBusy && member.asked != Round::kLeave) hosts_[member.host].silent = true;
+        if (member.phase == Phase::kBusy && member.asked != Round::kLeave) is_silent(hosts_[member.host]);
       }
     }
-    for (std::size_t i = next_; i < hosts_.size(); ++i) hosts_[i].silent = true;
+    for (std::size_t i = next_; i < hosts_.size(); ++i) is_silent(hosts_[i]);
     loop_->stop();
   }
 
@@ -358,7 +362,8 @@ class HostChecks {
   Round round_ = Round::kLook;
   Instant lot_began_;
   bool of_late_ones_ = false;
-  TimerId patience_ = 0;               // of the round
+  std::optional<FairTimer> time_;      // of all
+  std::optional<FairTimer> patience_;  // of the round
   std::deque<std::size_t> again_;      // hosts that were late, for another lot
   std::set<std::size_t> was_late_;     // which happens once
   std::size_t next_ = 0;               // host that has not been in a lot

@@ -18,7 +18,7 @@ constexpr Duration kSilence = Duration::seconds(30);  // of a host in the middle
 // Whether its sshd leads ports back. What would go through them is the session's own affair: it ends with this.
 void try_tunnel(SshSession& session, const Errand& errand, int cancel, Report& report) {
   Bootstrap unused;
-  const auto way = point_back(session, errand.route, {.tunnel = {1, 1}}, unused, {boot_now() + kSilence, cancel});
+  const auto way = point_back(session, errand.route, {.tunnel = {1, 1}}, unused, {kSilence, cancel});
   const auto* failure = std::get_if<LaunchFailure>(&way);
   report.tunnel = failure == nullptr;
   if (failure != nullptr) report.no_call_back_because = failure->message;

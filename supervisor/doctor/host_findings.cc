@@ -60,7 +60,8 @@ class Judge {
 
   Findings judge() {
     if (host_.silent) {
-      add("reach", Health::kFailed, "no answer when the time was up", "nothing of the rest is known of it",
+      add("reach", Health::kFailed, text("no answer when the time was up", host_.late),
+          "nothing of the rest is known of it",
           "--timeout gives it longer; " + there("true") + " shows whether it answers at all");
     }
     if (host_.failure) failure(*host_.failure);

@@ -39,6 +39,7 @@ struct HostSeen {
   SshRoute route;                        // for commands to copy
   std::optional<LaunchFailure> failure;  // nothing else, or nothing more, is known of it
   bool silent = false;                   // it had not answered when the time was up
+  std::string late;                      // as of FairTimer: meanwhile
   Duration reached_after;                // until its first answer
   bool copied = false;                   // the worker was not there before
   std::optional<ClockSample> clock;

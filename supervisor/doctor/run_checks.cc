@@ -9,9 +9,11 @@
 #include <csignal>
 #include <utility>
 
+#include "supervisor/core/health/fair_deadline.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
+#include "transport/loop/event_loop.h"
 
 namespace monarch::doctor {
 
@@ -60,7 +62,8 @@ bool read_some(Running& running) {
   return true;
 }
 
-void collect(std::vector<Running>& all, Instant deadline) {
+// How late this machine was meanwhile, in words; mostly nothing.
+std::string collect(std::vector<Running>& all, FairDeadline deadline) {
   for (;;) {
     std::vector<pollfd> polled;
     std::vector<Running*> owners;
@@ -69,10 +72,10 @@ void collect(std::vector<Running>& all, Instant deadline) {
       polled.push_back({running.answer.get(), POLLIN, 0});
       owners.push_back(&running);
     }
-    if (polled.empty()) return;
-    const Duration left = deadline - boot_now();
-    if (left <= Duration::zero()) break;
-    (void)::poll(polled.data(), polled.size(), static_cast<int>(left.count_milliseconds()) + 1);
+    if (polled.empty()) return "";
+    const Instant now = boot_now();
+    if (deadline.over(now)) break;
+    (void)::poll(polled.data(), polled.size(), EventLoop::wait_milliseconds(now, deadline.look_by(now)));
     for (std::size_t i = 0; i < polled.size(); ++i) {
       if (polled[i].revents != 0 && !read_some(*owners[i])) owners[i]->answer.reset();
     }
@@ -82,13 +85,14 @@ void collect(std::vector<Running>& all, Instant deadline) {
     running.late = true;
     (void)::kill(running.child, SIGKILL);  // our child, not reaped: the number is its own
   }
+  return late_words(deadline.late());
 }
 
-Findings findings_of(const Check& check, const Running& running, Duration deadline) {
+Findings findings_of(const Check& check, const Running& running, const std::string& limit) {
   if (running.late) {
     return {{.check = check.name,
              .health = Health::kFailed,
-             .found = text("no answer within ", to_text(deadline)),
+             .found = text("no answer within ", limit),
              .means = "a file system or a device hangs; a job that touches it would hang too",
              .fix = "look for processes in state D (ps -eo pid,stat,wchan,args), and at dmesg"}};
   }
@@ -116,10 +120,10 @@ Findings run_checks(const std::vector<Check>& checks, Duration deadline) {
   std::vector<Running> all;
   all.reserve(checks.size());
   for (const Check& check : checks) all.push_back(start(check));
-  collect(all, boot_now() + deadline);
+  const std::string limit = text(to_text(deadline), collect(all, FairDeadline(deadline, boot_now())));
   Findings findings;
   for (std::size_t i = 0; i < checks.size(); ++i) {
-    for (Finding& finding : findings_of(checks[i], all[i], deadline)) findings.push_back(std::move(finding));
+    for (Finding& finding : findings_of(checks[i], all[i], limit)) findings.push_back(std::move(finding));
   }
   return findings;
 }

@@ -1,8 +1,8 @@
 #pragma once
 
-// run_checks(): all checks at once, each in a child of its own under one deadline. A check that hangs (a dead file
-// system, a device that does not answer) is killed and reported, and keeps nobody waiting: a process that not even KILL
-// ends is left to init.
+// run_checks(): all checks at once, each in a child of its own under one deadline, in which time that this process was
+// late does not count. A check that hangs (a dead file system, a device that does not answer) is killed and reported,
+// and keeps nobody waiting: a process that not even KILL ends is left to init.
 //
 // Thread: the only one of its process (it forks).
 

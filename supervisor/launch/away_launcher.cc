@@ -18,20 +18,22 @@ constexpr char kPhase[] = "launch";
 }  // namespace
 
 AwayLauncher::AwayLauncher(EventLoop& loop, AwayLauncherOptions options, LauncherHandlers handlers)
-    : loop_(loop), options_(std::move(options)), handlers_(std::move(handlers)), hosts_(options_.hosts) {
+    : loop_(loop),
+      options_(std::move(options)),
+      handlers_(std::move(handlers)),
+      hosts_(options_.hosts),
+      patience_(loop) {
   // Nobody tells of the workers of an earlier supervisor: they say themselves that they live, over their links.
   if (options_.awaited == Duration::zero()) {
     presence_ = Presence::kGone;
     why_gone_ = "the machine that launched the hosts was there for the start alone";
     return;
   }
-  patience_ = loop_.at(loop_.now() + options_.awaited, [this] {
-    patience_ = 0;
-    lose(Presence::kGone, text("the machine that launches the hosts did not come within ", to_text(options_.awaited)));
+  patience_.start(options_.awaited, [this](const std::string& late) {
+    lose(Presence::kGone,
+         text("the machine that launches the hosts did not come within ", to_text(options_.awaited), late));
   });
 }
-
-AwayLauncher::~AwayLauncher() { loop_.cancel(patience_); }
 
 Status AwayLauncher::take(UniqueFd socket) {
   if (presence_ == Presence::kThere)
@@ -47,7 +49,7 @@ Status AwayLauncher::take(UniqueFd socket) {
                                            text("the machine that launches the hosts has gone: ", why.message));
                                     }},
                                {.payload_bytes = limits::kControlPayloadBytes}));
-  loop_.cancel(std::exchange(patience_, 0));
+  patience_.stop();
   presence_ = Presence::kThere;
   log_info("the machine that launches the hosts is there");
   send(LauncherWelcome{});

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/launch/fair_timer.h"
 #include "supervisor/launch/launcher.h"
 #include "transport/base/result.h"
 #include "transport/base/time.h"
@@ -38,7 +39,6 @@ struct AwayLauncherOptions {
 class AwayLauncher final : public Launcher {
  public:
   AwayLauncher(EventLoop& loop, AwayLauncherOptions options, LauncherHandlers handlers);
-  ~AwayLauncher() override;
 
   void launch(HostId host, const Bootstrap& bootstrap) override;
   void destroy(HostId host) override;
@@ -88,7 +88,7 @@ class AwayLauncher final : public Launcher {
   std::vector<Host> hosts_;
   Presence presence_ = Presence::kAwaited;
   std::string why_gone_;
-  TimerId patience_ = 0;
+  FairTimer patience_;
   std::unique_ptr<SeqpacketChannel> channel_;
   // Owner: this. Deferred calls ask whether it is still there.
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);

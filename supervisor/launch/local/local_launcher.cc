@@ -7,7 +7,6 @@
 #include <cstring>
 #include <utility>
 
-#include "supervisor/core/health/own_stall.h"
 #include "supervisor/core/state/first_cause.h"
 #include "supervisor/launch/program_pipes.h"
 #include "transport/base/limits.h"
@@ -97,7 +96,7 @@ Status LocalLauncher::start(HostId host, const Bootstrap& bootstrap) {
                  loop_.watch(output.ours.get(), Interest::kRead, [this, host](Readiness) { read_reply(host); }));
   pending_[host] = {.reply = std::move(output.ours),
                     .watch = watch,
-                    .deadline = 0,
+                    .deadline = std::make_unique<FairTimer>(loop_),
                     .bytes = {},
                     .control_endpoint = bootstrap.control_endpoint};
   await_key(host);
@@ -105,11 +104,8 @@ Status LocalLauncher::start(HostId host, const Bootstrap& bootstrap) {
 }
 
 void LocalLauncher::await_key(HostId host) {
-  const Instant due = loop_.now() + kBootstrapDeadline;
-  pending_.at(host).deadline = loop_.at(due, [this, host, due] {
-    // Where this process stood still, the worker has stood still, too.
-    if (loop_.now() > due + OwnStall::kStall) return await_key(host);
-    fail(host, text("the worker did not tell its key within ", to_text(kBootstrapDeadline)));
+  pending_.at(host).deadline->start(kBootstrapDeadline, [this, host](const std::string& late) {
+    fail(host, text("the worker did not tell its key within ", to_text(kBootstrapDeadline), late));
   });
 }
 
@@ -153,7 +149,6 @@ void LocalLauncher::drop_pending(HostId host) {
   const auto found = pending_.find(host);
   if (found == pending_.end()) return;
   loop_.forget(found->second.watch);
-  loop_.cancel(found->second.deadline);
   pending_.erase(found);
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/launch/fair_timer.h"
 #include "supervisor/launch/guard.h"
 #include "supervisor/launch/launcher.h"
 #include "transport/loop/event_loop.h"
@@ -51,7 +52,7 @@ class LocalLauncher final : public Launcher {
   struct Pending {
     UniqueFd reply;  // read end of the worker's standard output
     WatchId watch = 0;
-    TimerId deadline = 0;
+    std::unique_ptr<FairTimer> deadline;
     std::string bytes;
     std::string control_endpoint;
   };

@@ -132,9 +132,9 @@ void SharedConversation::answer(std::size_t node, RemoteAnswer answer) {
   news_.push_back({.node = node, .word = SharedAnswer{.answer = std::move(answer), .may_run = may_run}});
 }
 
-void SharedConversation::leave(std::size_t node) {
+void SharedConversation::leave(std::size_t node, std::string_view late) {
   Node& its = nodes_[node];
-  if (its.state == State::kTold) return answer(node, its.conversation.timed_out());
+  if (its.state == State::kTold) return answer(node, its.conversation.timed_out(late));
   its.state = State::kOver;
   --open_;
   ++progress_;
@@ -151,11 +151,11 @@ void SharedConversation::withdraw(std::size_t node) {
   advance();
 }
 
-void SharedConversation::on_silence() {
+void SharedConversation::on_silence(std::string_view late) {
   if (stage_ == Stage::kShow) return leave_all();
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const State state = nodes_[i].state;
-    if (state != State::kOver && state != State::kSaid) leave(i);
+    if (state != State::kOver && state != State::kSaid) leave(i, late);
   }
   advance();
 }

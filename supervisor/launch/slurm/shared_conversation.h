@@ -70,7 +70,7 @@ class SharedConversation {
   void withdraw(std::size_t node);
   // Nobody has said anything for too long. Who was waited for has no part in it any more; before all have shown
   // themselves nobody has.
-  void on_silence();
+  void on_silence(std::string_view late = {});  // as of FairTimer
   // It has ended, with what srun said last.
   void on_end(std::string_view words);
 
@@ -109,7 +109,7 @@ class SharedConversation {
   void on_reply(std::size_t node, std::string_view rest);
   void hear(std::size_t node, std::string_view bytes);
   void answer(std::size_t node, RemoteAnswer answer);
-  void leave(std::size_t node);
+  void leave(std::size_t node, std::string_view late = {});
   void leave_all();
   void advance();
   void ask_all();

@@ -39,8 +39,6 @@ Status SharedStep::open(GuardedPrograms& programs) {
   return {};
 }
 
-SharedStep::~SharedStep() { loop_.cancel(deadline_); }
-
 void SharedStep::withdraw(std::size_t node) {
   conversation_.withdraw(node);
   loop_.defer([this, alive = std::weak_ptr<int>(alive_)] {
@@ -59,10 +57,9 @@ void SharedStep::on_program_end(const std::string& rest) {
   go_on();
 }
 
-void SharedStep::on_silence() {
-  deadline_ = 0;
-  log_warn("in a step of several workers there is no answer of ", conversation_.awaited());
-  conversation_.on_silence();
+void SharedStep::on_silence(const std::string& late) {
+  log_warn("in a step of several workers there is no answer of ", conversation_.awaited(), late);
+  conversation_.on_silence(late);
   expect_more();
   go_on();
 }
@@ -86,7 +83,7 @@ void SharedStep::go_on() {
     if (std::exchange(progress_, progress) != progress) expect_more();
     return;
   }
-  loop_.cancel(std::exchange(deadline_, 0));
+  deadline_.stop();
   program_->close_input();
   if (serves_ && !ended_) return;
   if (!ended_) program_->kill();
@@ -105,12 +102,11 @@ void SharedStep::write() {
 }
 
 void SharedStep::expect_more() {
-  loop_.cancel(deadline_);
   // A worker that starts may take as long as in a step of its own; that a node is asked and says nothing is seen
   // sooner.
   const bool asks = conversation_.any_shown() && !conversation_.starts();
   const Duration silence = asks ? options_.silence / kShareOfSilence : options_.silence;
-  deadline_ = loop_.at(loop_.now() + silence, [this] { on_silence(); });
+  deadline_.start(silence, [this](const std::string& late) { on_silence(late); });
 }
 
 }  // namespace monarch

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/launch/fair_timer.h"
 #include "supervisor/launch/slurm/shared_conversation.h"
 #include "supervisor/launch/talk/guarded_program.h"
 #include "supervisor/launch/talk/program_talk.h"
@@ -35,7 +36,6 @@ class SharedStep {
                                                    SharedStepHandlers handlers);
   SharedStep(const SharedStep&) = delete;
   SharedStep& operator=(const SharedStep&) = delete;
-  ~SharedStep();
 
   void give_bootstrap(std::size_t node, std::string frame) { conversation_.give_bootstrap(node, std::move(frame)); }
   void withdraw(std::size_t node);
@@ -43,10 +43,14 @@ class SharedStep {
 
  private:
   SharedStep(EventLoop& loop, std::vector<RemoteOrder> orders, ProgramTalkOptions options, SharedStepHandlers handlers)
-      : loop_(loop), conversation_(std::move(orders)), options_(std::move(options)), handlers_(std::move(handlers)) {}
+      : loop_(loop),
+        conversation_(std::move(orders)),
+        options_(std::move(options)),
+        handlers_(std::move(handlers)),
+        deadline_(loop) {}
   Status open(GuardedPrograms& programs);
   void on_program_end(const std::string& rest);
-  void on_silence();
+  void on_silence(const std::string& late);
   void go_on();
   void write();
   void expect_more();
@@ -56,7 +60,7 @@ class SharedStep {
   ProgramTalkOptions options_;
   SharedStepHandlers handlers_;
   std::unique_ptr<GuardedProgram> program_;
-  TimerId deadline_ = 0;
+  FairTimer deadline_;
   std::uint64_t progress_ = 0;  // of the conversation, when the deadline was set
   bool serves_ = false;         // a worker of it has answered
   bool ended_ = false;          // the srun

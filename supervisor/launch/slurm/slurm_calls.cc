@@ -66,7 +66,8 @@ Status SlurmCalls::start(std::uint64_t number, Call& call, std::vector<std::stri
                  loop_.watch(call.out.get(), Interest::kRead, [this, number](Readiness) { read(number, false); }));
   MONARCH_ASSIGN(call.err_watch,
                  loop_.watch(call.err.get(), Interest::kRead, [this, number](Readiness) { read(number, true); }));
-  call.deadline = loop_.at(loop_.now() + deadline_, [this, number] { on_deadline(number); });
+  call.deadline = std::make_unique<FairTimer>(loop_);
+  call.deadline->start(deadline_, [this, number](const std::string& late) { on_deadline(number, late); });
   return {};
 }
 
@@ -81,13 +82,13 @@ void SlurmCalls::read(std::uint64_t number, bool words) {
 }
 
 // Its end is not waited for: no signal ends what waits for a disk.
-void SlurmCalls::on_deadline(std::uint64_t number) {
+void SlurmCalls::on_deadline(std::uint64_t number, const std::string& late) {
   auto taken = calls_.extract(number);
   Call& call = taken.mapped();
   programs_.disown(call.ticket);
   programs_.kill(call.ticket);
   close(call);
-  call.then(Error{ErrorCode::kTimeout, text(call.name, " did not answer within ", to_text(deadline_))});
+  call.then(Error{ErrorCode::kTimeout, text(call.name, " did not answer within ", to_text(deadline_), late)});
 }
 
 void SlurmCalls::on_end(std::uint64_t number, const std::optional<RankEnd>& end) {
@@ -112,7 +113,7 @@ void SlurmCalls::on_end(std::uint64_t number, const std::optional<RankEnd>& end)
 void SlurmCalls::close(Call& call) {
   if (call.watch != 0) loop_.forget(std::exchange(call.watch, 0));
   if (call.err_watch != 0) loop_.forget(std::exchange(call.err_watch, 0));
-  loop_.cancel(std::exchange(call.deadline, 0));
+  call.deadline.reset();
   call.out.reset();
   call.err.reset();
 }

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/launch/fair_timer.h"
 #include "supervisor/launch/talk/guarded_programs.h"
 #include "transport/base/result.h"
 #include "transport/base/time.h"
@@ -45,7 +46,7 @@ class SlurmCalls {
     GuardedPrograms::Ticket ticket = 0;
     UniqueFd out;
     WatchId watch = 0;
-    TimerId deadline = 0;
+    std::unique_ptr<FairTimer> deadline;
     std::string answer;
     std::string words;
     UniqueFd err;
@@ -54,7 +55,7 @@ class SlurmCalls {
 
   Status start(std::uint64_t number, Call& call, std::vector<std::string> command);
   void read(std::uint64_t number, bool words);
-  void on_deadline(std::uint64_t number);
+  void on_deadline(std::uint64_t number, const std::string& late);
   void on_end(std::uint64_t number, const std::optional<RankEnd>& end);
   void close(Call& call);
 

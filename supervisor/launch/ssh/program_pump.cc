@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "supervisor/launch/ssh/session/dial.h"
@@ -86,7 +87,7 @@ void ProgramPump::watch(std::vector<pollfd>& watched) const {
 SshProgramEnd ProgramPump::ended(std::string why, const PumpOptions& options) {
   SshProgramEnd end{.exit_status = {}, .why = std::move(why), .words = words_};
   if (!end.why.empty()) return end;
-  const auto status = channel_->exit_status({boot_now() + kStatusPatience, options.cancel});
+  const auto status = channel_->exit_status({kStatusPatience, options.cancel});
   if (status.ok()) end.exit_status = *status;
   if (!end.exit_status && !session_.connected()) end.why = text("the connection ended: ", session_.error());
   return end;
@@ -95,6 +96,7 @@ SshProgramEnd ProgramPump::ended(std::string why, const PumpOptions& options) {
 SshProgramEnd ProgramPump::carry(const PumpOptions& options) {
   std::uint64_t read = session_.bytes_read();
   Instant heard = boot_now();
+  std::optional<FairDeadline> answers;  // to what was asked since then
   for (;;) {
     session_.carry();
     bool moved = true;
@@ -109,17 +111,23 @@ SshProgramEnd ProgramPump::carry(const PumpOptions& options) {
     if (!session_.connected()) return ended(text("the connection ended: ", session_.error()), options);
     const Instant now = boot_now();
     // Unread bytes are no silence.
-    if (session_.bytes_read() != read || !inward_.empty()) heard = now;
-    read = session_.bytes_read();
-    if (now >= heard + options.dead_after) {
-      return ended(text("no sign of life for ", to_text(options.dead_after)), options);
+    if (session_.bytes_read() != read || !inward_.empty()) {
+      heard = now;
+      answers.reset();
     }
-    const bool asks = now >= heard + options.ask_after;
-    if (asks) session_.ask_for_life();
+    read = session_.bytes_read();
+    // It has its time to answer, however late this thread is with its question or with its look.
+    if (answers && answers->over(now)) {
+      return ended(text("no sign of life for ", to_text(options.dead_after), late_words(answers->late())), options);
+    }
+    if (now >= heard + options.ask_after) {
+      if (!answers) answers.emplace(options.dead_after - options.ask_after, now);
+      session_.ask_for_life();
+    }
     std::vector<pollfd> watched;
     watch(watched);
-    const Instant until = heard + (asks ? options.dead_after : options.ask_after);
-    if (wait_for_any(watched, {moved ? now : until, options.cancel}) == WaitEnd::kCancelled) {
+    const Instant until = answers ? answers->look_by(now) : heard + options.ask_after;
+    if (wait_until(watched, moved ? now : until, options.cancel) == WaitEnd::kCancelled) {
       return ended("cancelled", options);
     }
   }

@@ -16,7 +16,8 @@ RemoteTalk::RemoteTalk(SshSession& session, RemoteOrder order, const WorkerImage
       bootstrap_(order.bootstrap),
       conversation_(std::move(order)),
       image_(image),
-      options_(options) {}
+      options_(options),
+      patience_(options.silence, options.cancel) {}
 
 std::optional<RemoteAnswer> RemoteTalk::step() {
   const Status carried = carry();
@@ -31,13 +32,13 @@ void RemoteTalk::finish() {
 
 void RemoteTalk::note_progress(bool said_all) {
   if (!said_all && conversation_.understood() == understood_ && moved_ < kStretchBytes) return;
-  due_ = boot_now() + options_.silence;
+  patience_ = Patience(options_.silence, options_.cancel);
   understood_ = conversation_.understood();
   moved_ = 0;
 }
 
 RemoteAnswer RemoteTalk::failure(const Error& error) {
-  if (error.code == ErrorCode::kTimeout) return conversation_.timed_out();
+  if (error.code == ErrorCode::kTimeout) return conversation_.timed_out(patience_.late());
   if (error.code == ErrorCode::kGone) {
     conversation_.on_end(std::nullopt);
     if (conversation_.answer()) return *conversation_.answer();
@@ -51,7 +52,7 @@ RemoteAnswer RemoteTalk::failure(const Error& error) {
 Status RemoteTalk::carry() {
   if (!channel_) {
     note_progress(true);
-    MONARCH_ASSIGN(channel_, session_.exec(remote_command(), patience()));
+    MONARCH_ASSIGN(channel_, session_.exec(remote_command(), patience_));
     note_progress(true);
   }
   take_turn();
@@ -68,14 +69,14 @@ Status RemoteTalk::carry() {
   note_progress(said && words_.empty() && file_left_.empty() && blobs_left_.empty());
   if (heard.ended) {
     note_progress(true);
-    MONARCH_ASSIGN(const auto status, channel_->exit_status(patience()));
+    MONARCH_ASSIGN(const auto status, channel_->exit_status(patience_));
     conversation_.on_end(status);
     MONARCH_ASSERT(conversation_.answer().has_value());
     return {};
   }
-  if (boot_now() >= due_) return Error{ErrorCode::kTimeout, "it does not get on"};
+  if (patience_.over(boot_now())) return Error{ErrorCode::kTimeout, "it does not get on"};
   if (said || !heard.out.empty() || !heard.err.empty()) return {};
-  return channel_->wait(patience());
+  return channel_->wait(patience_);
 }
 
 void RemoteTalk::note_copy() {

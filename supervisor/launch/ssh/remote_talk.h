@@ -60,7 +60,6 @@ class RemoteTalk {
   Duration copy() const { return copy_; }  // as of RemoteResult
 
  private:
-  Patience patience() const { return {due_, options_.cancel}; }
   void note_progress(bool said_all);
   RemoteAnswer failure(const Error& error);
   Status carry();
@@ -82,7 +81,7 @@ class RemoteTalk {
   std::string_view file_left_;       // of it
   std::deque<TreeBlob> blobs_left_;  // behind what was read of them into words_
   std::uint64_t blobs_asked_ = 0;    // bytes
-  Instant due_ = Instant::never();   // unless it gets on before
+  Patience patience_;                // unless it gets on before
   std::uint64_t understood_ = 0;     // lines, when it last did
   std::uint64_t moved_ = 0;          // bytes since then
 };

@@ -148,7 +148,7 @@ void SshLauncher::submit_launch(HostId host, const Bootstrap& bootstrap) {
       return [this, host, unwell = std::move(*unwell)] { fail(host, unwell, Phase::kUntouched); };
     }
     const auto tell = [host, sent](WorkspaceSent how) { (void)sent->put(SentReport{host, how}); };
-    auto back = point_back(session, route, way, there, {opened + silence, cancel});
+    auto back = point_back(session, route, way, there, {silence, cancel});
     if (auto* failure = std::get_if<LaunchFailure>(&back)) {
       return [this, host, failure = std::move(*failure)] { fail(host, failure, Phase::kUntouched); };
     }
@@ -301,7 +301,7 @@ std::function<std::function<void()>(int)> SshLauncher::stay_in(HostId host, SshS
                                                                std::shared_ptr<SshTunnel> tunnel,
                                                                std::optional<SessionMark> mark) {
   return [this, host, &session, tunnel = std::move(tunnel), mark](int cancel) -> std::function<void()> {
-    const SessionMark of = mark ? *mark : mark_session(session, {}, {boot_now() + kMarkPatience, cancel});
+    const SessionMark of = mark ? *mark : mark_session(session, {}, {kMarkPatience, cancel});
     const Error why = tunnel->carry(cancel);
     return [this, host, of, message = why.message] { on_tunnel_ended(host, message, of); };
   };
@@ -320,9 +320,9 @@ void SshLauncher::open_tunnel(HostId host) {
   auto talk = [this, host, wanted = state.there, before = state.session, way = options_.way_back](
                   SshSession& session, int cancel) -> SshVisit {
     // If nobody told that one's sshd of its end, it still has the ports.
-    const SessionMark mark = mark_session(session, before, {boot_now() + kMarkPatience, cancel});
+    const SessionMark mark = mark_session(session, before, {kMarkPatience, cancel});
     auto opened = SshTunnel::open(session, {.wanted = wanted, .ports = way.tunnel, .silence = way.silence},
-                                  {boot_now() + kTunnelPatience, cancel});
+                                  {kTunnelPatience, cancel});
     if (!opened.ok()) {
       return [this, host, message = opened.error().message] { on_tunnel_ended(host, message); };
     }

@@ -52,7 +52,8 @@ Result<std::uint16_t> SshListener::listen(std::uint16_t wanted, const Patience& 
     });
     if (const auto* end = std::get_if<WaitEnd>(&answer)) {
       return Error{*end == WaitEnd::kTimeout ? ErrorCode::kTimeout : ErrorCode::kBusy,
-                   text("listening on the host: ", *end == WaitEnd::kTimeout ? "no answer in time" : "cancelled")};
+                   text("listening on the host: ", *end == WaitEnd::kTimeout ? "no answer in time" : "cancelled",
+                        patience.late())};
     }
     if (std::get<int>(answer) != SSH_OK) {
       return session_.connected() ? Error{ErrorCode::kUnsupported,

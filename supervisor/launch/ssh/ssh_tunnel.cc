@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "supervisor/launch/ssh/session/raw_session.h"
@@ -70,30 +71,29 @@ Error SshTunnel::carry(int cancel) {
   const SshSilence& silence = options_.silence;
   std::uint64_t read = session_.bytes_read();
   Instant heard = boot_now();
-  Instant asked = Instant::never();  // since it was heard
+  std::optional<FairDeadline> answers;  // to what was asked since then
   for (;;) {
     const bool settled = carry_all();
     if (!session_.connected()) return {ErrorCode::kGone, text("the connection ended: ", session_.error())};
     const Instant now = boot_now();
     if (session_.bytes_read() != read) {
       heard = now;
-      asked = Instant::never();
+      answers.reset();
     }
     read = session_.bytes_read();
-    // It has had its time to answer, however long this thread had to wait for its own turn.
-    const Duration patience = silence.dead_after - silence.ask_after;
-    if (asked != Instant::never() && now >= asked + patience) {
-      return {ErrorCode::kTimeout, text("no sign of life for ", to_text(now - heard))};
+    // It has its time to answer, however late this thread is with its question or with its look.
+    if (answers && answers->over(now)) {
+      return {ErrorCode::kTimeout, text("no sign of life for ", to_text(now - heard), late_words(answers->late()))};
     }
     if (now >= heard + silence.ask_after) {
-      if (asked == Instant::never()) asked = now;
+      if (!answers) answers.emplace(silence.dead_after - silence.ask_after, now);
       session_.ask_for_life();
     }
     std::vector<pollfd> watched;
     session_.watch(watched, true);
     for (const Pipe& pipe : pipes_) pipe.pipe->watch(watched, may_write(pipe));
-    const Instant until = asked == Instant::never() ? heard + silence.ask_after : asked + patience;
-    if (wait_for_any(watched, {settled ? until : now, cancel}) == WaitEnd::kCancelled)
+    const Instant until = answers ? answers->look_by(now) : heard + silence.ask_after;
+    if (wait_until(watched, settled ? until : now, cancel) == WaitEnd::kCancelled)
       return {ErrorCode::kBusy, "cancelled"};
   }
 }

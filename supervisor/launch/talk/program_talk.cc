@@ -43,8 +43,6 @@ Status ProgramTalk::open() {
   return {};
 }
 
-ProgramTalk::~ProgramTalk() { loop_.cancel(deadline_); }
-
 void ProgramTalk::give_bootstrap(std::string frame) {
   bootstrap_ = frame;
   conversation_.give_bootstrap(std::move(frame));
@@ -121,12 +119,10 @@ void ProgramTalk::go_on() {
 }
 
 void ProgramTalk::expect_more() {
-  loop_.cancel(deadline_);
   const Duration patience = placed_ ? options_.silence : options_.begins_within;
-  deadline_ = loop_.at(loop_.now() + patience, [this, patience] {
-    deadline_ = 0;
-    answer_ = placed_ ? conversation_.timed_out()
-                      : not_started(text(options_.program, " has ", options_.none, " within ", to_text(patience)),
+  deadline_.start(patience, [this, patience](const std::string& late) {
+    answer_ = placed_ ? conversation_.timed_out(late)
+                      : not_started(text(options_.program, " has ", options_.none, " within ", to_text(patience), late),
                                     LaunchFailureKind::kTimeout);
     answer();
   });
@@ -135,7 +131,7 @@ void ProgramTalk::expect_more() {
 // Not within a call of the owner's: only the loop comes here.
 void ProgramTalk::answer() {
   answered_ = !std::holds_alternative<LaunchFailure>(answer_);
-  loop_.cancel(std::exchange(deadline_, 0));
+  deadline_.stop();
   program_->close_input();
   if (answered_) {
     program_->leave();

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "supervisor/launch/fair_timer.h"
 #include "supervisor/launch/talk/guarded_program.h"
 #include "supervisor/launch/talk/guarded_programs.h"
 #include "supervisor/launch/talk/remote_conversation.h"
@@ -55,7 +56,6 @@ class ProgramTalk {
                                                     ProgramTalkOptions options, ProgramTalkHandlers handlers);
   ProgramTalk(const ProgramTalk&) = delete;
   ProgramTalk& operator=(const ProgramTalk&) = delete;
-  ~ProgramTalk();
 
   void give_bootstrap(std::string frame);
   // Whether something was executed that may run on, if the answer is a failure.
@@ -71,7 +71,8 @@ class ProgramTalk {
         programs_(programs),
         conversation_(std::move(order)),
         options_(std::move(options)),
-        handlers_(std::move(handlers)) {}
+        handlers_(std::move(handlers)),
+        deadline_(loop) {}
   Status open();
   void on_output(const std::string& bytes);
   void on_program_end(const std::optional<RankEnd>& end, const std::string& rest);
@@ -87,7 +88,7 @@ class ProgramTalk {
   ProgramTalkOptions options_;
   ProgramTalkHandlers handlers_;
   std::unique_ptr<GuardedProgram> program_;
-  TimerId deadline_ = 0;
+  FairTimer deadline_;
   bool placed_ = false;
   std::string bootstrap_;
   RemoteAnswer answer_;

@@ -365,26 +365,24 @@ std::string_view RemoteConversation::file_name() const {
   return order_.purpose == RemotePurpose::kProgram ? "monarch" : "monarch-worker";
 }
 
-LaunchFailure RemoteConversation::timed_out() const {
+LaunchFailure RemoteConversation::timed_out(std::string_view late) const {
+  return failure(LaunchFailureKind::kTimeout, text(awaited(), late));
+}
+
+std::string RemoteConversation::awaited() const {
   switch (state_) {
     case State::kMarker:
-      return failure(LaunchFailureKind::kTimeout,
-                     text("the remote shell did not come to our script: a start-up file of it may wait", said()));
-    case State::kPlace:
-      return failure(LaunchFailureKind::kTimeout, "the remote script did not find out whether it has what is executed");
-    case State::kStored: return failure(LaunchFailureKind::kTimeout, text(file_name(), " was not copied"));
-    case State::kReply:
-      return failure(LaunchFailureKind::kTimeout, text("the worker, ", printable(path_), ", did not answer"));
-    case State::kTalk:
-      return failure(LaunchFailureKind::kTimeout, text("monarch-worker check, ", printable(path_), ", did not answer"));
-    case State::kEnded: return failure(LaunchFailureKind::kTimeout, "the worker's `end` did not answer");
-    case State::kGreeting:
-      return failure(LaunchFailureKind::kTimeout, text("the monarch there, ", printable(path_), ", did not answer"));
-    case State::kNeeds:
-      return failure(LaunchFailureKind::kTimeout, "the worker did not say what it lacks of the workspace");
-    case State::kBuilt: return failure(LaunchFailureKind::kTimeout, "the workspace was not made");
+      return text("the remote shell did not come to our script: a start-up file of it may wait", said());
+    case State::kPlace: return "the remote script did not find out whether it has what is executed";
+    case State::kStored: return text(file_name(), " was not copied");
+    case State::kReply: return text("the worker, ", printable(path_), ", did not answer");
+    case State::kTalk: return text("monarch-worker check, ", printable(path_), ", did not answer");
+    case State::kEnded: return "the worker's `end` did not answer";
+    case State::kGreeting: return text("the monarch there, ", printable(path_), ", did not answer");
+    case State::kNeeds: return "the worker did not say what it lacks of the workspace";
+    case State::kBuilt: return "the workspace was not made";
   }
-  return failure(LaunchFailureKind::kTimeout, "no answer");
+  return "no answer";
 }
 
 LaunchFailure RemoteConversation::failure(LaunchFailureKind kind, std::string message) const {

@@ -102,8 +102,8 @@ class RemoteConversation {
   // Set once, never changed after: nothing more is to be written, the connection can be closed.
   const std::optional<RemoteAnswer>& answer() const { return answer_; }
 
-  // What a deadline that has passed now is to be answered with: whom was waited for.
-  LaunchFailure timed_out() const;
+  // What a deadline that has passed now is to be answered with: whom was waited for. `late`: as of FairTimer.
+  LaunchFailure timed_out(std::string_view late = {}) const;
   // From where the host was reached, where that is known only there, as a stranger says it; empty: it does not say.
   // Nothing: not yet.
   const std::optional<std::string>& place() const { return place_; }
@@ -132,6 +132,7 @@ class RemoteConversation {
   void try_reply(bool ended);
   void ask();
   void fail(LaunchFailureKind kind, std::string message);
+  std::string awaited() const;
   std::string said() const;
   void note(std::string_view words);
   LaunchFailure failure(LaunchFailureKind kind, std::string message) const;

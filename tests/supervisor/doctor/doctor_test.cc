@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -298,6 +300,24 @@ TEST(RunChecks, SurvivesWhatHangsAndWhatCrashes) {
   EXPECT_EQ(findings[1].health, Health::kFailed);
   EXPECT_EQ(findings[2].health, Health::kFailed);
   EXPECT_EQ(findings[3].health, Health::kFine);
+}
+
+TEST(RunChecks, HoldsNoTimeAgainstACheckInWhichItDidNotRunItself) {
+  const auto stops_us = [] {
+    (void)::kill(::getppid(), SIGSTOP);
+    (void)::poll(nullptr, 0, 2'000);
+    (void)::kill(::getppid(), SIGCONT);
+    return Findings{{.check = "stops", .health = Health::kFine, .found = "yes"}};
+  };
+  const std::vector<Check> checks = {{"stops", stops_us}, {"hangs", [] {
+                                                             ::pause();
+                                                             return Findings();
+                                                           }}};
+  const Findings findings = run_checks(checks, Duration::seconds(1));
+  ASSERT_EQ(findings.size(), 2U);
+  EXPECT_EQ(findings[0].found, "yes") << "it answered when we could hear it";
+  const std::string begins = "no answer within 1s (this machine was late by ";
+  EXPECT_EQ(findings[1].found.substr(0, begins.size()), begins);
 }
 
 }  // namespace monarch::doctor

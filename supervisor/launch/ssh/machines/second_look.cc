@@ -55,9 +55,7 @@ Result<std::unique_ptr<SecondLook>> SecondLook::create(EventLoop& loop, SecondLo
   return made;
 }
 
-SecondLook::~SecondLook() {
-  for (auto& [host, look] : looks_) loop_.cancel(look.timer);
-}
+std::string SecondLook::no_answer() const { return text("no answer within ", to_text(options_.patience)); }
 
 void SecondLook::look(HostId host, const std::vector<Peer>& peers) {
   const Instant now = loop_.now();
@@ -66,14 +64,11 @@ void SecondLook::look(HostId host, const std::vector<Peer>& peers) {
   looked_[host] = now;
   Look& look = looks_[host];
   look.number = next_++;
-  const std::string late = text("no answer within ", to_text(options_.patience));
-  look.seen.there.no_answer_because = late;
+  look.seen.there.no_answer_because = no_answer();
   for (const Peer& peer : peers) look.seen.from.push_back({.peer = options_.access.hosts[peer.host.value()].name});
   look.open = 1 + peers.size();
-  look.timer = loop_.at(now + options_.patience, [this, host] {
-    looks_.at(host).timer = 0;
-    tell(host);
-  });
+  look.timer = std::make_unique<FairTimer>(loop_);
+  look.timer->start(options_.patience, [this, host](const std::string& late) { time_is_up(host, late); });
   // Answers come by the loop, never from within.
   look.tickets.push_back(ask_there(host, look.number));
   for (std::size_t i = 0; i < peers.size(); ++i) look.tickets.push_back(ask_peer(host, look.number, i, peers[i]));
@@ -82,7 +77,6 @@ void SecondLook::look(HostId host, const std::vector<Peer>& peers) {
 void SecondLook::forget(HostId host) {
   const auto found = looks_.find(host);
   if (found == looks_.end()) return;
-  loop_.cancel(std::exchange(found->second.timer, 0));
   for (const SshPool::Ticket ticket : found->second.tickets) pool_->cancel(ticket);
   looks_.erase(found);
 }
@@ -156,6 +150,12 @@ void SecondLook::answered(HostId host, std::uint64_t number, const std::function
   note(found->second.seen);
   // What others say of it adds nothing to that.
   if (--found->second.open > 0 && !worker_is_gone(found->second.seen)) return;
+  tell(host);
+}
+
+void SecondLook::time_is_up(HostId host, const std::string& late) {
+  std::string& why = looks_.at(host).seen.there.no_answer_because;
+  if (why == no_answer()) why += late;
   tell(host);
 }
 

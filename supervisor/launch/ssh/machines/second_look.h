@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "supervisor/core/health/second_path.h"
+#include "supervisor/launch/fair_timer.h"
 #include "supervisor/launch/launcher.h"
 #include "supervisor/launch/ssh/ssh_access.h"
 #include "supervisor/launch/ssh/ssh_pool.h"
@@ -42,7 +43,6 @@ class SecondLook {
   static Result<std::unique_ptr<SecondLook>> create(EventLoop& loop, SecondLookOptions options, OnSeen on_seen);
   SecondLook(const SecondLook&) = delete;
   SecondLook& operator=(const SecondLook&) = delete;
-  ~SecondLook();
 
   using Peer = LookPeer;
   void look(HostId host, const std::vector<Peer>& peers);
@@ -55,7 +55,7 @@ class SecondLook {
     SecondPath seen;
     std::size_t open = 0;  // sessions
     std::vector<SshPool::Ticket> tickets;
-    TimerId timer = 0;
+    std::unique_ptr<FairTimer> timer;
   };
 
   SecondLook(EventLoop& loop, SecondLookOptions options, OnSeen on_seen)
@@ -66,7 +66,9 @@ class SecondLook {
   SshPool::Ticket ask_peer(HostId host, std::uint64_t number, std::size_t place, const Peer& peer);
   // Of the look with this number, if it is still under way.
   void answered(HostId host, std::uint64_t number, const std::function<void(SecondPath&)>& note);
+  std::string no_answer() const;
   void tell(HostId host);
+  void time_is_up(HostId host, const std::string& late);
 
   EventLoop& loop_;
   SecondLookOptions options_;

@@ -234,14 +234,16 @@ Tried try_file(const std::string& path, const std::vector<std::string>& certific
   return tried;
 }
 
-SshFailure stuck(const SshTarget& target, const RawSession& session, const Tried& tried, const std::string& what) {
+SshFailure stuck(const SshTarget& target, const RawSession& session, const Tried& tried, const std::string& what,
+                 const Patience& patience) {
   SshFailure out{.failure = {.kind = LaunchFailureKind::kAuthentication, .phase = "authenticate"}};
   if (tried.waited == WaitEnd::kTimeout) out.failure.kind = LaunchFailureKind::kTimeout;
   if (tried.waited == WaitEnd::kCancelled) out.failure.kind = LaunchFailureKind::kOther;
-  const std::string ended = tried.waited == WaitEnd::kReady ? text("the server hangs up (", session.error(),
-                                                                   "); one with many keys in ssh-agent is "
-                                                                   "cut off after a few (MaxAuthTries)")
-                                                            : wait_end_text(tried.waited, target.connect_timeout);
+  const std::string ended = tried.waited == WaitEnd::kReady
+                                ? text("the server hangs up (", session.error(),
+                                       "); one with many keys in ssh-agent is "
+                                       "cut off after a few (MaxAuthTries)")
+                                : wait_end_text(tried.waited, target.connect_timeout, patience);
   out.failure.message = text(what, ": ", ended, tried.what.empty() ? "" : "; tried last: ", tried.what);
   return out;
 }
@@ -255,7 +257,7 @@ std::optional<SshFailure> authenticate(const SshTarget& target, VerifiedSession&
   const Tried none = attempt(session, patience, "", [&] { return ssh_userauth_none(session.handle(), nullptr); });
   if (none.login == Login::kIn) return std::nullopt;
   if (none.login == Login::kStuck) {
-    SshFailure out = stuck(target, session, {Login::kStuck, "", none.waited}, what);
+    SshFailure out = stuck(target, session, {Login::kStuck, "", none.waited}, what, patience);
     if (none.waited == WaitEnd::kReady) {
       out.failure.kind = LaunchFailureKind::kClosed;
       out.failure.message = text(what, ": the server hangs up before a key was offered (", session.error(), ")");
@@ -267,7 +269,7 @@ std::optional<SshFailure> authenticate(const SshTarget& target, VerifiedSession&
   std::vector<std::string> tried;
   const auto go_on = [&](Tried result) -> std::optional<std::optional<SshFailure>> {
     if (result.login == Login::kIn) return std::optional<SshFailure>();
-    if (result.login == Login::kStuck) return stuck(target, session, result, what);
+    if (result.login == Login::kStuck) return stuck(target, session, result, what, patience);
     tried.push_back(std::move(result.what));
     return std::nullopt;
   };

@@ -60,18 +60,40 @@ Attempt connect_to(const addrinfo& address, const Patience& patience) {
 
 }  // namespace
 
+Patience Patience::part(std::int64_t of) const {
+  const Instant now = boot_now();
+  Patience some((deadline_.until() - now) / of, cancel_, now);
+  some.whole_ = this;
+  return some;
+}
+
+bool Patience::over(Instant now) const {
+  const bool whole = whole_ != nullptr && whole_->over(now);
+  return deadline_.over(now) || whole;
+}
+
 WaitEnd wait_for(int fd, short events, const Patience& patience) {
   std::vector<pollfd> watched = {{fd, events, 0}};
   return wait_for_any(watched, patience);
 }
 
 WaitEnd wait_for_any(std::vector<pollfd>& watched, const Patience& patience) {
-  watched.push_back({patience.cancel, POLLIN, 0});
+  const std::size_t own = watched.size();
   for (;;) {
-    const int ready = ::poll(watched.data(), watched.size(), EventLoop::wait_milliseconds(boot_now(), patience.until));
+    const WaitEnd end = wait_until(watched, patience.look_by(boot_now()), patience.cancel());
+    const bool over = patience.over(boot_now());
+    if (end != WaitEnd::kTimeout || over) return end;
+    watched.resize(own);
+  }
+}
+
+WaitEnd wait_until(std::vector<pollfd>& watched, Instant until, int cancel) {
+  watched.push_back({cancel, POLLIN, 0});
+  for (;;) {
+    const int ready = ::poll(watched.data(), watched.size(), EventLoop::wait_milliseconds(boot_now(), until));
     if (ready < 0 && errno != EINTR) return WaitEnd::kReady;  // the caller's next call on it says what is wrong
     if (ready > 0) return watched.back().revents != 0 ? WaitEnd::kCancelled : WaitEnd::kReady;
-    if (boot_now() >= patience.until) return WaitEnd::kTimeout;
+    if (boot_now() >= until) return WaitEnd::kTimeout;
   }
 }
 
@@ -84,14 +106,13 @@ std::variant<UniqueFd, DialFailure> dial(const SshTarget& target, const Patience
   // Of several addresses each has its share of the time; the last failure is told.
   DialFailure failure{LaunchFailureKind::kName, text("looking up ", target.address, ": no address")};
   for (const addrinfo* a = std::get<Addresses>(resolved).get(); a != nullptr; a = a->ai_next, --left) {
-    const Instant began = boot_now();
-    const Instant share = began + (patience.until - began) / static_cast<std::int64_t>(left);
-    Attempt attempt = connect_to(*a, patience.sooner(share));
+    Attempt attempt = connect_to(*a, patience.part(static_cast<std::int64_t>(left)));
     if (attempt.waited == WaitEnd::kReady && attempt.error == 0) return std::move(attempt.socket);
     const std::string what = text("connecting to ", endpoint_text(target));
     if (attempt.waited == WaitEnd::kCancelled) return DialFailure{LaunchFailureKind::kOther, text(what, ": cancelled")};
     if (attempt.waited == WaitEnd::kTimeout) {
-      failure = {LaunchFailureKind::kTimeout, text(what, ": no answer within ", to_text(target.connect_timeout))};
+      failure = {LaunchFailureKind::kTimeout,
+                 text(what, ": no answer within ", to_text(target.connect_timeout), patience.late())};
     } else {
       failure = {kind_of(attempt.error), errno_error(what, attempt.error).message};
     }

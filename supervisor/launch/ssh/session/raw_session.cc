@@ -62,7 +62,7 @@ bool configure(ssh_session session, const SshTarget& target, const std::string& 
   return true;
 }
 
-SshFailure exchange_failure(const SshTarget& target, RawSession& session, WaitEnd end) {
+SshFailure exchange_failure(const SshTarget& target, RawSession& session, WaitEnd end, const Patience& patience) {
   const bool silent = ssh_get_serverbanner(session.handle()) == nullptr;
   const std::string what =
       text(silent ? "waiting for the SSH banner of " : "exchanging keys with ", where_text(target));
@@ -70,17 +70,17 @@ SshFailure exchange_failure(const SshTarget& target, RawSession& session, WaitEn
                        ? ssh_failure(session.connected() ? LaunchFailureKind::kOther : LaunchFailureKind::kClosed,
                                      "connect", text(what, ": ", session.error()))
                        : ssh_failure(end == WaitEnd::kTimeout ? LaunchFailureKind::kTimeout : LaunchFailureKind::kOther,
-                                     "connect", text(what, ": ", wait_end_text(end, target.connect_timeout)));
+                                     "connect", text(what, ": ", wait_end_text(end, target.connect_timeout, patience)));
   out.worth_retrying = silent && (out.failure.kind == LaunchFailureKind::kClosed || end == WaitEnd::kTimeout);
   return out;
 }
 
 }  // namespace
 
-std::string wait_end_text(WaitEnd end, Duration limit) {
+std::string wait_end_text(WaitEnd end, Duration limit, const Patience& patience) {
   switch (end) {
     case WaitEnd::kReady: return "ready";
-    case WaitEnd::kTimeout: return text("no answer within ", to_text(limit));
+    case WaitEnd::kTimeout: return text("no answer within ", to_text(limit), patience.late());
     case WaitEnd::kCancelled: return "cancelled";
   }
   return "";
@@ -155,8 +155,8 @@ std::variant<std::unique_ptr<RawSession>, SshFailure> RawSession::exchange_keys(
     if (result != SSH_ERROR) (void)::fcntl(session->socket_, F_SETFL, O_RDWR | O_NONBLOCK);
     return result;
   });
-  if (const auto* end = std::get_if<WaitEnd>(&answer)) return exchange_failure(target, *session, *end);
-  if (std::get<int>(answer) != SSH_OK) return exchange_failure(target, *session, WaitEnd::kReady);
+  if (const auto* end = std::get_if<WaitEnd>(&answer)) return exchange_failure(target, *session, *end, patience);
+  if (std::get<int>(answer) != SSH_OK) return exchange_failure(target, *session, WaitEnd::kReady, patience);
   return session;
 }
 

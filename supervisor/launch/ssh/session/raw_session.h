@@ -92,6 +92,6 @@ class VerifiedSession {
 };
 
 // What a wait that did not end well is called in a message, and its kind.
-std::string wait_end_text(WaitEnd end, Duration limit);
+std::string wait_end_text(WaitEnd end, Duration limit, const Patience& patience);
 
 }  // namespace monarch

@@ -89,7 +89,8 @@ std::variant<Addresses, DialFailure> resolve(const SshTarget& target, const Pati
     case WaitEnd::kCancelled:
       return DialFailure{LaunchFailureKind::kOther, text("looking up ", target.address, ": cancelled")};
     case WaitEnd::kTimeout:
-      return failure_of(target, text("the resolver did not answer within ", to_text(target.connect_timeout)));
+      return failure_of(target,
+                        text("the resolver did not answer within ", to_text(target.connect_timeout), patience.late()));
   }
   for (Answer& answer : answers->take_all()) {
     if (answer.error == 0) return std::move(answer.found);

@@ -33,9 +33,9 @@ constexpr std::size_t kCountEnd = 9;  // length, type, number of keys
 constexpr std::uint32_t kLongestMessage = 256U << 10U;
 constexpr std::size_t kMostKeys = 2048;  // as OpenSSH's
 
-Error silence(const std::string& path, WaitEnd end) {
-  return {ErrorCode::kTimeout,
-          text("ssh-agent at ", path, end == WaitEnd::kCancelled ? ": cancelled" : " does not answer")};
+Error silence(const std::string& path, WaitEnd end, const Patience& patience) {
+  return {ErrorCode::kTimeout, text("ssh-agent at ", path,
+                                    end == WaitEnd::kCancelled ? ": cancelled" : " does not answer", patience.late())};
 }
 
 // One message, with its length, and no byte after it.
@@ -44,7 +44,7 @@ Result<std::string> read_message(int fd, const std::string& whose, const Patienc
   std::size_t whole = kLengthBytes;
   while (message.size() < whole) {
     const WaitEnd end = wait_for(fd, POLLIN, patience);
-    if (end != WaitEnd::kReady) return silence(whose, end);
+    if (end != WaitEnd::kReady) return silence(whose, end, patience);
     char piece[4096];
     const ssize_t count = ::recv(fd, piece, std::min(whole - message.size(), sizeof piece), MSG_DONTWAIT);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) continue;
@@ -64,7 +64,7 @@ Result<std::string> read_message(int fd, const std::string& whose, const Patienc
 Status write_message(int fd, std::string_view message, const std::string& whose, const Patience& patience) {
   while (!message.empty()) {
     const WaitEnd end = wait_for(fd, POLLOUT, patience);
-    if (end != WaitEnd::kReady) return silence(whose, end);
+    if (end != WaitEnd::kReady) return silence(whose, end, patience);
     const ssize_t count = ::send(fd, message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (count < 0) return errno_error(text("ssh-agent at ", whose), errno);
@@ -121,8 +121,7 @@ void serve(int client, int agent, std::vector<std::string> answers, const Patien
 
 Result<AgentDoor> open_agent(const std::string& path, const Patience& whole) {
   // One that hangs leaves half of the time to the key files.
-  const Instant now = boot_now();
-  const Patience patience = whole.sooner(now + (whole.until - now) / 2);
+  const Patience patience = whole.part(2);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {

@@ -16,10 +16,10 @@ constexpr std::size_t kChannelPiece = 32U << 10U;  // one read
 constexpr std::size_t kMostAtOnce = 256U << 10U;   // one call's; a host that floods does not keep its caller
 constexpr std::size_t kOneWrite = 256U << 10U;
 
-Status waited(WaitEnd end, std::string_view doing) {
+Status waited(WaitEnd end, std::string_view doing, const Patience& patience) {
   switch (end) {
     case WaitEnd::kReady: return {};
-    case WaitEnd::kTimeout: return Error{ErrorCode::kTimeout, text(doing, ": no answer in time")};
+    case WaitEnd::kTimeout: return Error{ErrorCode::kTimeout, text(doing, ": no answer in time", patience.late())};
     case WaitEnd::kCancelled: return Error{ErrorCode::kBusy, text(doing, ": cancelled")};
   }
   return {};
@@ -28,7 +28,7 @@ Status waited(WaitEnd end, std::string_view doing) {
 template <class Call>
 Status settle(RawSession& session, const Patience& patience, std::string_view doing, Call call) {
   const auto answer = session.until_done(SSH_AGAIN, patience, std::move(call));
-  if (const auto* end = std::get_if<WaitEnd>(&answer)) return waited(*end, doing);
+  if (const auto* end = std::get_if<WaitEnd>(&answer)) return waited(*end, doing, patience);
   if (std::get<int>(answer) == SSH_OK) return {};
   return Error{ErrorCode::kGone, text(doing, ": ", session.error())};
 }
@@ -116,7 +116,8 @@ Status SshChannel::wait(const Patience& patience) {
   const bool read_since = session_.bytes_read() != looked_at_;
   looked_at_ = session_.bytes_read();
   if (read_since) return {};
-  return waited(session_.wait(patience), "waiting for the host");
+  const WaitEnd end = session_.wait(patience);
+  return waited(end, "waiting for the host", patience);
 }
 
 Status SshChannel::send_eof() {

@@ -26,7 +26,7 @@ Opened open_hop(const SshTarget& target, std::unique_ptr<VerifiedSession> below,
   const auto known = known_keys(target.known_hosts, known_hosts_name(target));
   if (!known.ok()) return ssh_failure(LaunchFailureKind::kOther, "host key", known.error().message);
 
-  const Patience connecting{boot_now() + target.connect_timeout, cancel};
+  const Patience connecting(target.connect_timeout, cancel);
   UniqueFd socket;
   std::unique_ptr<Forward> forward;
   if (through == nullptr) {
@@ -54,7 +54,7 @@ Opened open_hop(const SshTarget& target, std::unique_ptr<VerifiedSession> below,
       VerifiedSession::verify_host_key(target, std::move(std::get<std::unique_ptr<RawSession>>(raw)), *known);
   if (auto* failed = std::get_if<SshFailure>(&verified)) return std::move(*failed);
   auto& session = std::get<std::unique_ptr<VerifiedSession>>(verified);
-  auto stopped = authenticate(target, *session, {boot_now() + target.connect_timeout, cancel});
+  auto stopped = authenticate(target, *session, {target.connect_timeout, cancel});
   if (stopped) return std::move(*stopped);
   return std::move(session);
 }

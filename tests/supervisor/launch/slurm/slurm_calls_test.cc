@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <memory>
 #include <optional>
@@ -59,6 +60,13 @@ TEST_F(SlurmAsks, EndWhatDoesNotAnswer) {
   EXPECT_EQ(error.code, ErrorCode::kTimeout);
   EXPECT_EQ(error.message, "sh did not answer within 300ms");
   EXPECT_TRUE(run_until([&] { return played_->running() == 0; }));
+}
+
+TEST_F(SlurmAsks, CountNoTimeInWhichTheirOwnLoopWasLate) {
+  ask("sleep 1000");
+  (void)::poll(nullptr, 0, 2'000);  // nobody turns the loop
+  ASSERT_TRUE(run_until([&] { return answer_.has_value(); }));
+  EXPECT_THAT(answer_->error().message, HasSubstr("sh did not answer within 300ms (this machine was late by 2"));
 }
 
 TEST_F(SlurmAsks, RefuseAnAnswerWithoutEnd) {

@@ -129,7 +129,7 @@ class SshTunnelTest : public ::testing::Test {
     ended_ = ended.get_future();
     thread_ = std::thread(
         [route, options, cancel = cancel_.get(), told = std::move(told), ended = std::move(ended)]() mutable {
-          const Patience soon{boot_now() + kSoon, -1};
+          const Patience soon(kSoon, -1);
           auto session = SshSession::open(route, -1);
           if (const auto* failure = std::get_if<SshFailure>(&session)) {
             ADD_FAILURE() << failure->failure.message;

@@ -22,7 +22,7 @@ SshTarget target_of(const std::string& address) {
   return target;
 }
 
-Patience within(Duration time, int cancel = -1) { return {boot_now() + time, cancel}; }
+Patience within(Duration time, int cancel = -1) { return {time, cancel}; }
 
 // A resolver that hangs until the test is over. Threads that were left with it end then.
 class HungResolver {
@@ -77,6 +77,17 @@ TEST(Resolve, LeavesAResolverThatDoesNotAnswerInTime) {
   ASSERT_TRUE(std::holds_alternative<DialFailure>(asked));
   EXPECT_EQ(std::get<DialFailure>(asked).kind, LaunchFailureKind::kName);
   EXPECT_EQ(std::get<DialFailure>(asked).message, "looking up gpu7: the resolver did not answer within 50ms");
+}
+
+TEST(Resolve, CountsNoTimeInWhichItsOwnThreadWasLate) {
+  const HungResolver hung;
+  const Patience stood_still(Duration::milliseconds(50), -1, boot_now() - Duration::seconds(5));
+  const auto asked = resolve(target_of("gpu7"), stood_still, hung.look_up());
+  ASSERT_TRUE(std::holds_alternative<DialFailure>(asked));
+  const std::string& said = std::get<DialFailure>(asked).message;
+  const std::string begins = "looking up gpu7: the resolver did not answer within 50ms (this machine was late by ";
+  EXPECT_EQ(said.substr(0, begins.size()), begins);
+  EXPECT_FALSE(stood_still.over(boot_now() - Duration::seconds(1))) << "it was asked for the 50 ms that it had";
 }
 
 TEST(Resolve, LeavesItAtOnceWhenTheLaunchIsCancelled) {
