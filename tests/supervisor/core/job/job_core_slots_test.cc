@@ -243,6 +243,20 @@ TEST(Slots, AWorkerThatDoesNotCallBackIsAHostThatDoesNotStart) {
   EXPECT_EQ(job.core.state().hosts[0].phase, HostPhase::kDestroying) << "too late";
 }
 
+TEST(Slots, AWorkerThatDoesNotCallBackIsToldOfWithHowLateTheSupervisorWas) {
+  Driver job(job_with(1, 0, 1));
+  job.begin();
+  job.step(WorkerLaunched{
+      .host = HostId(0),
+      .worker = {.reply = {.public_key = "key", .keeper_pid = 100}, .control_endpoint = "tcp://10.0.0.1:4711"}});
+  job.step(StoodStill{Duration::milliseconds(7'300)}, Duration::milliseconds(7'300));
+  EXPECT_EQ(job.core.next_deadline(), job.now + Duration::seconds(20)) << "it has all of its time still";
+  job.pass_deadline();
+  EXPECT_EQ(events_of(job, EventKind::kHostFailed).at(0).message,
+            "v1: call-back blocked (call back, after 27.3s): its worker runs, and has not reached "
+            "tcp://10.0.0.1:4711 within 20s (this machine was late by 7.3s meanwhile, which does not count)");
+}
+
 TEST(Slots, AHostThatDialsInVainIsToldOfTheWayThroughSsh) {
   for (const ControlVia via : {ControlVia::kDirect, ControlVia::kSsh}) {
     JobSpec spec = job_with(1, 0, 1);
