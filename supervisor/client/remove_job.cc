@@ -138,6 +138,9 @@ Result<Remains> look(const StateDir& state, const std::string& id) {
   if (view.queued()) {
     return Error{ErrorCode::kBusy, text(id, " is in Slurm's queue: `monarch stop ", id, "` takes it out")};
   }
+  if (const auto by = needed_by(state, view.directory())) {
+    return Error{ErrorCode::kUnsupported, text(*by, ", which has not ended, goes on from ", id)};
+  }
   const auto endpoint = view.endpoint();
   if (!remains.ended && endpoint.ok() && endpoint->host != name_of_this_machine()) {
     return Error{ErrorCode::kUnsupported, text(id, " has no verdict and was last run on ", printable(endpoint->host),
@@ -146,9 +149,6 @@ Result<Remains> look(const StateDir& state, const std::string& id) {
   }
   if (auto why = alive_because(view.directory().directory, remains.ended)) {
     return Error{ErrorCode::kBusy, text(id, " is live: ", *why)};
-  }
-  if (const auto by = needed_by(state, view.directory())) {
-    return Error{ErrorCode::kUnsupported, text(*by, ", which has not ended, goes on from ", id)};
   }
   remains.uuid = uuid_of(view.directory().directory);
   remains.sockets = sockets_of(view);
