@@ -12,9 +12,12 @@ import harness
 # Ends at once and leaves a grandchild in a session of its own, which makes a file when it is as the test wants it.
 DAEMON = """
 import os, time
+parent = os.getpid()
 if os.fork():
     os._exit(0)
 os.setsid()
+while os.getppid() == parent:  # it is what a test might find in its place
+    time.sleep(0.001)
 {extra}
 ready = os.open({ready!r} + ".new", os.O_CREAT | os.O_WRONLY)
 os.write(ready, str(os.getpid()).encode())
