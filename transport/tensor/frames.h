@@ -39,8 +39,9 @@ enum class FrameKind : std::uint16_t {
   kAllHold,    // registrar → publisher: `version`
   kRelease,    // registrar → publisher: nobody needs what it holds any more
   kVerbs,      // reader → owner, and back: a word of verbs/queue_words.h is behind it
+  kWaits,      // registrar → reader: for which ranks it waits, in words behind it; nothing: for none that is late
 };
-inline constexpr auto kLastFrameKind = FrameKind::kVerbs;
+inline constexpr auto kLastFrameKind = FrameKind::kWaits;
 
 inline constexpr std::uint16_t kNewerThan = 1;
 inline constexpr std::uint16_t kKnowsIndex = 2;

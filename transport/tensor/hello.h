@@ -22,7 +22,7 @@
 
 namespace monarch::tensor {
 
-inline constexpr std::uint32_t kLinkVersion = 1;
+inline constexpr std::uint32_t kLinkVersion = 2;
 inline constexpr std::size_t kNonceBytes = 32;
 inline constexpr std::size_t kHelloBytes = 1'024;  // of each word, at most
 inline constexpr std::size_t kRankNameBytes = 128;

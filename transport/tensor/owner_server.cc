@@ -188,7 +188,23 @@ void OwnerServer::settle(LinkNumber number, Link& link) {
     for (const auto& [name, handlers] : publications_) names += name + '\n';
     send(number, {.kind = FrameKind::kUnknown}, std::move(names));
   }
+  if (link.phase == Phase::kWaiting) tell_that_others_have(link.ask->publication);
   look_at_interest(link);
+}
+
+// Ranks of the gang have published what this first one has not: readers hear for whom they wait.
+void OwnerServer::tell_that_others_have(const std::string& publication) {
+  const auto waits = [&publication](const Link& link, LinkPurpose purpose) {
+    return link.phase == Phase::kWaiting && link.ask->purpose == purpose && link.ask->publication == publication;
+  };
+  const bool others_have = std::any_of(
+      links_.begin(), links_.end(), [&waits](const auto& one) { return waits(one.second, LinkPurpose::kPublishes); });
+  if (!others_have) return;
+  for (auto& [number, link] : links_) {
+    if (!waits(link, LinkPurpose::kReads) || std::exchange(link.told, true)) continue;
+    send(number, {.kind = FrameKind::kWaits},
+         text("rank ", place_.rank.rank, " of its gang has not published it yet, and others have"));
+  }
 }
 
 void OwnerServer::add(const std::string& publication, Handlers handlers) {

@@ -78,6 +78,7 @@ class OwnerServer {
     std::shared_ptr<HelloAsk> ask = std::make_shared<HelloAsk>();  // owners: this, and who hears it, who may end it
     HelloAnswer answer;
     bool flushing = false;  // at the end of this turn
+    bool told = false;      // it waits, and others have what it waits for
   };
 
   OwnerServer(EventLoop& loop, OwnerPlace place);
@@ -88,6 +89,7 @@ class OwnerServer {
   bool hear(LinkNumber number);
   Status hear_hello(LinkNumber number, Link& link, const StreamLink::Received& word);
   void settle(LinkNumber number, Link& link);
+  void tell_that_others_have(const std::string& publication);
   void queued(LinkNumber number, Status status);
   void flush(LinkNumber number);
   void look_at_interest(Link& link);

@@ -21,6 +21,7 @@ LinkWays machine_alone(LinkWays ways) {
   return ways;
 }
 
+constexpr std::size_t kWaitsBytes = 300;
 constexpr Duration kOthersPatience = Duration::milliseconds(20);  // for gangs nearer than the first that was found
 
 }  // namespace
@@ -77,6 +78,7 @@ void Pull::begin_run(const RunOptions& options) {
   deadline_ = options.timeout == Duration::forever() ? Instant::never() : begun_at_ + options.timeout;
   say_at_ = options.waiting ? begun_at_ + options.waiting_every : Instant::never();
   PullOptions core{.publication = place_.name(),
+                   .nobody = finder_->nobody(),
                    .newer_than = {},
                    .deadline = deadline_,
                    .next_generation = options.next_generation};
@@ -216,6 +218,7 @@ void Pull::go_on_registrar() {
     if (!linked.ok()) return failed(linked.error(), gang_->found.rank);
     if (!*linked) return;
     gang_->registrar = std::move((*linked)->stream);
+    gang_->waits.clear();
     gang_->dial.reset();
     feed(pull_event::Linked{});
   }
@@ -240,6 +243,11 @@ void Pull::hear_registrar() {
         break;
       case FrameKind::kOver: feed(pull_event::Over{}); break;
       case FrameKind::kUnknown: gang_->unknown = std::move(word.behind); break;
+      case FrameKind::kWaits:
+        gang_->unknown.clear();
+        gang_->waits = printable(std::string_view(word.behind).substr(0, kWaitsBytes));
+        feed(pull_event::Waits{gang_->waits});
+        break;
       case FrameKind::kUnfit: return registrar_failed(ErrorCode::kTimeout, printable(word.behind));
       default: return registrar_failed(ErrorCode::kInvalid, "it says what nobody has asked");
     }
@@ -269,6 +277,7 @@ void Pull::perform(const pull_action::Open& action) {
     frame.flags |= kNewerThan;
   }
   if (gang_->index) frame.flags |= kKnowsIndex;
+  if (!gang_->waits.empty()) feed(pull_event::Waits{gang_->waits});  // it is told where that changes
   const Status sent = gang_->registrar->send(frame);
   if (!sent.ok()) return registrar_failed(ErrorCode::kBusy, sent.error().message);
   hear_registrar();
@@ -277,6 +286,7 @@ void Pull::perform(const pull_action::Open& action) {
 // A run that ended while it waited for this may have asked for less than the present one: its answer comes all the
 // same, and beside the present one's. An index is fixed, and lanes may be at work by the first.
 void Pull::opened(StreamLink::Received& word) {
+  gang_->waits.clear();
   if ((word.frame.flags & kWithIndex) != 0 && !gang_->index) {
     const Status taken = take_index(word.behind);
     if (!taken.ok()) return registrar_failed(ErrorCode::kInvalid, taken.error().message);

@@ -97,6 +97,7 @@ class Pull {
     std::optional<Index> index;
     std::map<std::uint32_t, Card> cards;
     std::string unknown;  // what it publishes instead
+    std::string waits;    // for whom, as the registrar has said last
     PullWork work;
     std::optional<MappedTensor> mapped;
     std::map<std::uint32_t, std::unique_ptr<OwnerLane>> lanes;  // by rank

@@ -103,6 +103,10 @@ void Registrar::perform(const registrar_action::Opened& action) {
   server_.send(action.reader, frame, *opened_);
 }
 
+void Registrar::perform(const registrar_action::Waits& action) {
+  server_.send(action.reader, {.kind = FrameKind::kWaits, .version = {generation_, 0}}, action.text);
+}
+
 void Registrar::perform(const registrar_action::Over& action) {
   server_.send(action.reader, {.kind = FrameKind::kOver, .version = {generation_, 0}});
 }

@@ -81,6 +81,7 @@ class Registrar final : public ToRegistrar {
   void feed(const RegistrarEvent& event);
   void perform(const registrar_action::AllHold& action);
   void perform(const registrar_action::Opened& action);
+  void perform(const registrar_action::Waits& action);
   void perform(const registrar_action::Over& action);
   void perform(const registrar_action::Unfit& action);
   void perform(const registrar_action::Release& action);

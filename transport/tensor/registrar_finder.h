@@ -54,6 +54,8 @@ class RegistrarFinder {
   // An earlier question is answered no more.
   virtual void ask(const std::map<std::uint32_t, std::uint64_t>& over) = 0;
   virtual void stop_asking() = 0;
+  // Who has no card, while there is none.
+  virtual std::string nobody() const { return "nobody publishes it"; }
 };
 
 }  // namespace monarch::tensor

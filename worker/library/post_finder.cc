@@ -40,6 +40,12 @@ void PostFinder::ask(const std::map<std::uint32_t, std::uint64_t>& over) {
   }
 }
 
+// A gang is known by its first rank.
+std::string PostFinder::nobody() const {
+  if (mesh_.gangs == 1) return text("rank 0 of ", mesh_.name, " publishes nothing yet");
+  return text("the first ranks of the ", mesh_.gangs, " gangs of ", mesh_.name, " publish nothing yet");
+}
+
 void PostFinder::stop_asking() {
   for (const std::uint64_t question : questions_) asks_.take_back(question);
   questions_.clear();

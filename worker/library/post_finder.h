@@ -29,6 +29,7 @@ class PostFinder final : public tensor::RegistrarFinder {
 
   void ask(const std::map<std::uint32_t, std::uint64_t>& over) override;
   void stop_asking() override;
+  std::string nobody() const override;
 
  private:
   CardAsks& asks_;

@@ -53,8 +53,8 @@ TEST(Hello, SaysWhyItIsNotAnswered) {
     const auto answer = answer_hello(ask, kOwner, kSecret, kNonce);
     return answer.ok() ? std::string() : answer.error().message;
   };
-  EXPECT_EQ(why([](HelloAsk& ask) { ask.version = 2; }),
-            "it speaks version 2 of the link, and trainer/3 version 1: both have to load one library");
+  EXPECT_EQ(why([](HelloAsk& ask) { ask.version = 3; }),
+            "it speaks version 3 of the link, and trainer/3 version 2: both have to load one library");
   EXPECT_EQ(why([](HelloAsk& ask) { ask.owner.generation = 6; }),
             "it means generation 6 of trainer/3, and this is generation 7 of trainer/3");
   EXPECT_EQ(why([](HelloAsk& ask) { ask.nonce.data = "short"; }), "a hello that is none");

@@ -275,7 +275,66 @@ TEST_P(PullLaneTest, SaysWhatItWaitsFor) {
   };
   options.waiting_every = Duration::milliseconds(20);
   EXPECT_EQ(failure(reader.pull->run(options)).how, PullEnd::kCancelled);
-  EXPECT_EQ(said, (std::vector<std::string>(2, "there is no newer version")));
+  EXPECT_EQ(said, (std::vector<std::string>(2, "rank 0 of its gang has not published it yet")));
+}
+
+TEST_P(PullLaneTest, NamesWhoOfAGangDoesNotPublish) {
+  const Matrix matrix{9, 8};
+  TensorGang gang(3, 1);
+  ColumnReader reader(matrix, 0, 8, ways());
+  reader.finds(gang);
+  const auto waits_for = [&](const std::string& words, const std::optional<PulledVersion>& seen = {}) {
+    std::string said;
+    RunOptions options;
+    options.newer_than = seen;
+    options.waiting = [&](const std::string& now) {
+      said = now;
+      if (said == words) reader.pull->cancel();
+    };
+    options.waiting_every = Duration::milliseconds(20);
+    options.timeout = Duration::seconds(20);
+    EXPECT_EQ(failure(reader.pull->run(options)).how, PullEnd::kCancelled) << said;
+  };
+  ASSERT_TRUE(gang.publish(0, matrix, 1).ok());
+  ASSERT_TRUE(gang.publish(1, matrix, 1).ok());
+  waits_for("rank 2 of its gang has not published it yet");
+  ASSERT_TRUE(gang.publish(2, matrix, 1).ok());
+  const Pulled first = pulled(reader.run());
+  waits_for("there is no newer version", first.version);
+  ASSERT_TRUE(gang.publish(2, matrix, 2).ok());
+  waits_for("version 2 is not there yet at ranks 0, 1", first.version);
+  const PullFailure late = failure(reader.run(first.version, Duration::milliseconds(30)));
+  EXPECT_EQ(late.how, PullEnd::kTimeout);
+  EXPECT_NE(late.text.find("version 2 is not there yet at ranks 0, 1"), std::string::npos) << late.text;
+}
+
+TEST_P(PullLaneTest, NamesTheFirstRankWhereOthersPublishAndItDoesNot) {
+  const Matrix matrix{8, 8};
+  TensorGang gang(2, 1);
+  const PublicationOptions options{.name = "moments", .publishers = {0, 1}, .registrar = 0, .owner = {}};
+  const auto second = Publisher::open(gang.owner(1), options).value();
+  const std::vector<std::int32_t> values = matrix.part(1, gang.rows_of(matrix, 1));
+  ASSERT_TRUE(second->begin(1).ok());
+  ASSERT_TRUE(second
+                  ->put(matrix.kind(), gang.rows_of(matrix, 1), reinterpret_cast<const char*>(values.data()),
+                        dense_strides({4, 8}, sizeof(std::int32_t)))
+                  .ok());
+  ASSERT_TRUE(second->commit().ok());
+  ColumnReader reader(matrix, 0, 8, ways(), "moments");
+  reader.finds(gang);
+  std::string said;
+  RunOptions run;
+  run.waiting = [&](const std::string& words) {
+    said = words;
+    if (said.starts_with("rank 0")) reader.pull->cancel();
+  };
+  run.waiting_every = Duration::milliseconds(20);
+  run.timeout = Duration::seconds(20);
+  EXPECT_EQ(failure(reader.pull->run(run)).how, PullEnd::kCancelled);
+  EXPECT_EQ(said, "rank 0 of its gang has not published it yet, and others have");
+  const PullFailure late = failure(reader.run({}, Duration::milliseconds(30)));
+  EXPECT_EQ(late.how, PullEnd::kTimeout);
+  EXPECT_NE(late.text.find(said), std::string::npos) << late.text;
 }
 
 TEST_P(PullLaneTest, EndsWhereItIsCancelled) {

@@ -64,6 +64,7 @@ void PullCore::on(const pull_event::Linked&) {
 void PullCore::on(const pull_event::Opened& event) {
   if (phase_ != Phase::kOpening) return;
   to(Phase::kFetching);
+  late_.clear();
   number_ = event.number;
   fetching_ = unsure_ = event.owners;
   for (const std::uint32_t owner : event.owners) out_.emplace_back(pull_action::Fetch{owner, number_});
@@ -162,10 +163,9 @@ void PullCore::on(const pull_event::Tick&) {
 
 std::string PullCore::waits_for() const {
   switch (phase_) {
-    case Phase::kCard:
-      return since_ == 0 ? "nobody publishes it" : text("its gang is not back after generation ", since_);
+    case Phase::kCard: return since_ == 0 ? options_.nobody : text("its gang is not back after generation ", since_);
     case Phase::kLinking: return "no connection to its first rank";
-    case Phase::kOpening: return "there is no newer version";
+    case Phase::kOpening: return late_.empty() ? "there is no newer version" : late_;
     case Phase::kFetching: {
       std::string ranks;
       for (const std::uint32_t owner : unsure_) ranks += text(ranks.empty() ? "" : ", ", owner);

@@ -25,7 +25,8 @@
 namespace monarch::tensor {
 
 struct PullOptions {
-  std::string publication;  // as people call it: "weights of trainer"
+  std::string publication;                     // as people call it: "weights of trainer"
+  std::string nobody = "nobody publishes it";  // what it says while there is no card
   std::optional<VersionId> newer_than;
   Instant deadline = Instant::never();
   bool next_generation = false;  // a gang that ends is no error: its next generation is waited for
@@ -55,6 +56,9 @@ struct Linked {};  // to the registrar
 struct Opened {    // a plan is made: these owners have what is wanted
   std::uint64_t number = 0;
   std::set<std::uint32_t> owners;
+};
+struct Waits {  // for whom, as the registrar says; empty: for nobody who is late
+  std::string text;
 };
 struct Unfit {
   PullEnd why = PullEnd::kInvalid;
@@ -92,8 +96,8 @@ struct Tick {};
 }  // namespace pull_event
 
 using PullEvent = std::variant<pull_event::CardCame, pull_event::CardLost, pull_event::Linked, pull_event::Opened,
-                               pull_event::Unfit, pull_event::Over, pull_event::Fetched, pull_event::Word,
-                               pull_event::LinkEnded, pull_event::OwnerGone, pull_event::Unreached,
+                               pull_event::Waits, pull_event::Unfit, pull_event::Over, pull_event::Fetched,
+                               pull_event::Word, pull_event::LinkEnded, pull_event::OwnerGone, pull_event::Unreached,
                                pull_event::GenerationOver, pull_event::Stopped, pull_event::Cancel, pull_event::Tick>;
 
 namespace pull_action {
@@ -150,6 +154,7 @@ class PullCore {
   void on(const pull_event::CardLost& event);
   void on(const pull_event::Linked& event);
   void on(const pull_event::Opened& event);
+  void on(const pull_event::Waits& event) { late_ = event.text; }
   void on(const pull_event::Unfit& event);
   void on(const pull_event::Over& event);
   void on(const pull_event::Fetched& event);
@@ -185,6 +190,7 @@ class PullCore {
   std::set<std::uint32_t> unsure_;    // owners whose word was not looked at since
   std::uint64_t begun_again_ = 0;     // how often, since a version was written over
   int links_ended_ = 0;               // of this generation
+  std::string late_;                  // for whom the registrar waits
   std::string gone_;                  // who has ended, as a connection tells
   Instant verdict_due_ = Instant::never();
 };

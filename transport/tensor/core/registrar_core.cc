@@ -1,8 +1,27 @@
 #include "transport/tensor/core/registrar_core.h"
 
 #include <algorithm>
+#include <vector>
+
+#include "transport/base/text.h"
 
 namespace monarch::tensor {
+
+namespace {
+
+constexpr std::size_t kRanksNamed = 8;
+
+// "rank 3", "ranks 3, 5 and 9 more".
+std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
+  std::vector<std::string> named;
+  for (const std::uint32_t rank : ranks) {
+    if (named.size() < kRanksNamed) named.push_back(text(rank));
+  }
+  const std::size_t more = ranks.size() - named.size();
+  return text(ranks.size() == 1 ? "rank " : "ranks ", join(named, ", "), more > 0 ? text(" and ", more, " more") : "");
+}
+
+}  // namespace
 
 RegistrarActions RegistrarCore::step(const RegistrarEvent& event, Instant now) {
   now_ = now;
@@ -10,6 +29,7 @@ RegistrarActions RegistrarCore::step(const RegistrarEvent& event, Instant now) {
   std::visit([this](const auto& one) { on(one); }, event);
   look_what_is_whole();
   answer();
+  tell_who_waits();
   look_at_the_end();
   return std::exchange(out_, {});
 }
@@ -47,7 +67,11 @@ void RegistrarCore::on(const registrar_event::PublisherLeft& event) {
   if (publisher != publishers_.end()) publisher->second.holds.clear();
 }
 
-void RegistrarCore::on(const registrar_event::Open& event) { readers_[event.reader].open = event; }
+void RegistrarCore::on(const registrar_event::Open& event) {
+  Reader& reader = readers_[event.reader];
+  reader.open = event;
+  reader.asks = true;
+}
 
 void RegistrarCore::on(const registrar_event::Read& event) {
   const auto reader = readers_.find(event.reader);
@@ -84,6 +108,7 @@ void RegistrarCore::answer() {
     const auto& newer_than = reader.open->newer_than;
     if (offered_ && (!newer_than || VersionId{options_.generation, *offered_} > *newer_than)) {
       out_.emplace_back(registrar_action::Opened{number, *offered_, !reader.open->knows_index});
+      reader.told.clear();
     } else if (has_ended()) {
       out_.emplace_back(registrar_action::Over{number});
     } else {
@@ -91,6 +116,45 @@ void RegistrarCore::answer() {
     }
     reader.open.reset();
   }
+}
+
+void RegistrarCore::tell_who_waits() {
+  const bool due = now_ >= tell_at_;
+  Instant next = Instant::never();
+  std::optional<Late> late;  // the same for all
+  for (auto& [number, reader] : readers_) {
+    if (!reader.open) continue;
+    next = due ? now_ + kWaitsEvery : std::min(tell_at_, now_ + kWaitsEvery);
+    if (!std::exchange(reader.asks, false) && !due) continue;
+    if (!late) late = who_is_late();
+    const auto& newer_than = reader.open->newer_than;
+    const bool has_it = newer_than && late->version && VersionId{options_.generation, *late->version} <= *newer_than;
+    const std::string words = has_it ? "" : late->words;
+    if (words == reader.told) continue;
+    reader.told = words;
+    out_.emplace_back(registrar_action::Waits{number, words});
+  }
+  tell_at_ = next;
+}
+
+RegistrarCore::Late RegistrarCore::who_is_late() const {
+  std::vector<std::uint32_t> ranks;
+  for (const std::uint32_t rank : options_.publishers) {
+    if (!publishers_.contains(rank)) ranks.push_back(rank);
+  }
+  if (!ranks.empty()) {
+    return {std::nullopt,
+            text(ranks_text(ranks), " of its gang ", ranks.size() == 1 ? "has" : "have", " not published it yet")};
+  }
+  std::optional<std::uint64_t> newest;
+  for (const auto& [rank, publisher] : publishers_) {
+    if (!publisher.holds.empty()) newest = std::max(newest, std::optional(publisher.holds.back()));
+  }
+  for (const auto& [rank, publisher] : publishers_) {
+    if (newest && (publisher.holds.empty() || publisher.holds.back() < *newest)) ranks.push_back(rank);
+  }
+  if (ranks.empty()) return {newest, ""};
+  return {newest, text("version ", *newest, " is not there yet at ", ranks_text(ranks))};
 }
 
 void RegistrarCore::look_at_the_end() {

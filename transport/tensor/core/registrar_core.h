@@ -1,11 +1,13 @@
 #pragma once
 
 // RegistrarCore: which version of what a gang publishes is whole, and who waits for it. Each publisher tells it its
-// index once and each version that it holds; a version is offered when all hold it. At the end the last one is offered
-// on until all readers have it or have gone, and where nobody has read any until somebody does, for `linger` at most.
+// index once and each version that it holds; a version is offered when all hold it. Readers that wait hear which ranks
+// are late. At the end the last version is offered on until all readers have it or have gone, and where nobody has read
+// any until somebody does, for `linger` at most.
 //
 // Thread: a value of the owner's, in rank 0 of the gang; pure.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -73,6 +75,10 @@ struct Opened {
   std::uint64_t number = 0;
   bool with_index = false;
 };
+struct Waits {  // what was opened is not there: for whom it waits, in words; empty: for nobody who is late
+  LinkNumber reader = 0;
+  std::string text;
+};
 struct AllHold {  // all publishers hold that version, which is newer than the last such one
   std::uint64_t number = 0;
 };
@@ -87,16 +93,19 @@ struct Release {};  // nobody needs what is held any more
 
 }  // namespace registrar_action
 
-using RegistrarAction = std::variant<registrar_action::AllHold, registrar_action::Opened, registrar_action::Over,
-                                     registrar_action::Unfit, registrar_action::Release>;
+using RegistrarAction = std::variant<registrar_action::AllHold, registrar_action::Opened, registrar_action::Waits,
+                                     registrar_action::Over, registrar_action::Unfit, registrar_action::Release>;
 using RegistrarActions = std::vector<RegistrarAction>;
 
 class RegistrarCore {
  public:
   explicit RegistrarCore(RegistrarOptions options) : options_(std::move(options)) {}
 
+  // Between two looks at whom those that wait wait for: a version that comes rank by rank is no news.
+  static constexpr Duration kWaitsEvery = Duration::milliseconds(500);
+
   RegistrarActions step(const RegistrarEvent& event, Instant now);
-  Instant next_due() const { return released_ ? Instant::never() : linger_until_; }
+  Instant next_due() const { return released_ ? tell_at_ : std::min(tell_at_, linger_until_); }
   // Of all publishers.
   const Index& index() const { return index_.index(); }
   const std::optional<std::uint64_t>& offered() const { return offered_; }
@@ -109,6 +118,13 @@ class RegistrarCore {
   struct Reader {
     std::optional<registrar_event::Open> open;  // that waits
     std::optional<std::uint64_t> read;          // the newest
+    bool asks = false;                          // since it was last told
+    std::string told;                           // for whom it waits, since it last had a version
+  };
+
+  struct Late {
+    std::optional<std::uint64_t> version;  // that some hold, and not all; nothing: not all have published
+    std::string words;                     // empty: nobody is
   };
 
   void on(const registrar_event::Publishes& event);
@@ -121,6 +137,8 @@ class RegistrarCore {
   void on(const registrar_event::Tick&) {}
   void look_what_is_whole();
   void answer();
+  void tell_who_waits();
+  Late who_is_late() const;
   void look_at_the_end();
   bool has_ended() const;
 
@@ -133,7 +151,8 @@ class RegistrarCore {
   std::optional<std::uint64_t> offered_;
   std::optional<std::uint64_t> told_;  // that all hold
   Instant linger_until_ = Instant::never();
-  bool was_read_ = false;  // some version, by somebody
+  Instant tell_at_ = Instant::never();  // somebody waits
+  bool was_read_ = false;               // some version, by somebody
   bool released_ = false;
 };
 

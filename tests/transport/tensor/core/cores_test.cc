@@ -182,6 +182,41 @@ TEST_F(RegistrarTest, SaysWhoDoesNotFit) {
   EXPECT_EQ(core_.offered(), std::nullopt) << "rank 1 publishes nothing that fits";
 }
 
+TEST_F(RegistrarTest, SaysForWhomAReaderWaits) {
+  const auto told = [this](const RegistrarEvent& event) {
+    std::vector<std::string> words;
+    for (const auto& one : of_kind<registrar_action::Waits>(feed(event))) words.push_back(one.text);
+    return words;
+  };
+  const auto later = [&] {
+    now_ = core_.next_due();
+    return told(registrar_event::Tick{});
+  };
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(told(registrar_event::Open{.reader = 1}), Words{"ranks 0, 1 of its gang have not published it yet"});
+  EXPECT_EQ(later(), Words{}) << "it is known";
+  EXPECT_EQ(told(registrar_event::Publishes{0, index_of({4})}), Words{}) << "not with each step";
+  EXPECT_EQ(later(), Words{"rank 1 of its gang has not published it yet"});
+  feed(registrar_event::Holds{0, 7});
+  feed(registrar_event::Publishes{1, index_of({4})});
+  EXPECT_EQ(later(), Words{"version 7 is not there yet at rank 1"});
+  EXPECT_EQ(of_kind<registrar_action::Opened>(feed(registrar_event::Holds{1, 7})).size(), 1U);
+  EXPECT_EQ(core_.next_due(), Instant::never()) << "nobody waits";
+  EXPECT_EQ(told(registrar_event::Open{.reader = 1, .newer_than = VersionId{5, 7}}), Words{}) << "nobody is late";
+  feed(registrar_event::Holds{1, 8});
+  EXPECT_EQ(later(), Words{"version 8 is not there yet at rank 0"});
+  feed(registrar_event::ReaderLeft{1});
+  EXPECT_EQ(core_.next_due(), Instant::never());
+}
+
+TEST_F(RegistrarTest, NamesTheFirstOfManyThatAreLate) {
+  RegistrarOptions many;
+  for (std::uint32_t rank = 0; rank < 1'000; ++rank) many.publishers.insert(rank);
+  RegistrarCore core(many);
+  EXPECT_EQ(of_kind<registrar_action::Waits>(core.step(registrar_event::Open{.reader = 1}, now_)).at(0).text,
+            "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 992 more of its gang have not published it yet");
+}
+
 TEST_F(RegistrarTest, LingersUntilItsReadersHaveTheLastOne) {
   both_publish();
   both_hold(1);
@@ -228,7 +263,8 @@ TEST_F(RegistrarTest, OffersNothingOfWhoHasLeftUntilHeIsBack) {
   both_publish();
   both_hold(1);
   feed(registrar_event::PublisherLeft{1});
-  EXPECT_TRUE(feed(registrar_event::Open{.reader = 1}).empty());
+  EXPECT_EQ(of_kind<registrar_action::Waits>(feed(registrar_event::Open{.reader = 1})).at(0).text,
+            "version 1 is not there yet at rank 1");
   feed(registrar_event::Publishes{1, index_of({4})});
   EXPECT_EQ(of_kind<registrar_action::Opened>(feed(registrar_event::Holds{1, 1})).size(), 1U);
 }
@@ -300,6 +336,15 @@ TEST_F(PullTest, SaysWhatItWaitedFor) {
   const auto nobody = end();
   EXPECT_EQ(nobody.how, PullEnd::kTimeout);
   EXPECT_EQ(nobody.text, "weights of trainer: nothing whole within 1m; nobody publishes it");
+  now_ = kBegin;
+  core_.emplace(options());
+  (void)core_->begin(now_);
+  feed(pull_event::CardCame{1});
+  feed(pull_event::Linked{});
+  feed(pull_event::Waits{"rank 2 of its gang has not published it yet"});
+  now_ = now_ + Duration::seconds(60);
+  feed(pull_event::Tick{});
+  EXPECT_EQ(end().text, "weights of trainer: nothing whole within 1m; rank 2 of its gang has not published it yet");
   now_ = kBegin;
   fetch(options());
   feed(pull_event::Fetched{0});
