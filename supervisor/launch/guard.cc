@@ -9,6 +9,7 @@
 #include "transport/messages/rank.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
+#include "transport/wire/step_page.h"
 
 namespace monarch {
 
@@ -21,6 +22,10 @@ Result<std::unique_ptr<Guard>> Guard::create(EventLoop& loop, UniqueFd socket, J
                                {.on_frame = [self](Frame frame, std::vector<UniqueFd>) { self->on_frame(frame); },
                                 .on_closed = [self](Error reason) { self->handlers_.on_lost(reason); }},
                                {.queue_frames = limits::kGuardedFrames, .queue_bytes = limits::kGuardedBytes}));
+  if (auto page = make_step_page(); page.ok()) {  // else it goes by our answers alone
+    loop.count_steps_in(std::move(page->count));
+    guard->steps_ = std::move(page->reader);
+  }
   return guard;
 }
 
@@ -40,7 +45,11 @@ void Guard::on_frame(const Frame& frame) {
   if (!taken.ok()) log_warn("guard: a message of type ", frame.header.type, ": ", taken.error().message);
 }
 
-Status Guard::say_ready() { return send(KeeperPong{}); }
+Status Guard::say_ready() {
+  std::vector<UniqueFd> steps;
+  if (steps_.valid()) steps.push_back(std::move(steps_));
+  return send(KeeperPong{}, {}, std::move(steps));
+}
 
 Status Guard::keep_open(std::vector<UniqueFd> descriptors) {
   const KeeperKeepOpen order{.count = static_cast<std::uint32_t>(descriptors.size())};

@@ -63,6 +63,7 @@ class Guard {
 
   JobUuid job_;
   GuardHandlers handlers_;
+  UniqueFd steps_;  // of the loop, until the guard has them
   std::unique_ptr<SeqpacketChannel> channel_;
 };
 

@@ -140,7 +140,10 @@ void Decider::release() {
   while (!waiting_.empty() && waiting_.front().ticket <= durable_ticket_) {
     Waiting ready = std::move(waiting_.front());
     waiting_.pop_front();
-    for (const Action& action : ready.actions) perform_(action);
+    for (const Action& action : ready.actions) {
+      perform_(action);
+      loop_.step();
+    }
     if (ready.then) ready.then();
   }
   releasing_ = false;

@@ -181,7 +181,11 @@ void Guard::perform(const action::SayHello& ordered) {
 void Guard::perform(const action::Ping& ordered) {
   Supervisor* running = supervisor();
   if (running == nullptr) return;
-  send_after(world_.scheduler, kHop, running->life(), [this, number = ordered.number] { hear(KeeperPong{number}); });
+  send_after(world_.scheduler, kHop, running->life(), [this, number = ordered.number] {
+    ++steps_;
+    hear(KeeperPong{number});
+  });
+  handle(event::GuardedSteps{steps_});
 }
 
 void Guard::perform(const action::KillDescendants&) {

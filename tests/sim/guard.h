@@ -52,6 +52,7 @@ class Guard {
   Worker* worker_of(const Incarnation& key) const;
 
  private:
+  std::uint64_t steps_ = 0;  // of any supervisor of its
   void handle(KeeperEvent happened);
   void run();
   void kill_worker(const Incarnation& key, int signal);

@@ -160,6 +160,7 @@ void EventLoop::run_ready(int timeout_milliseconds) {
     (*handler)(Readiness{.readable = (event.events & EPOLLIN) != 0,
                          .writable = (event.events & EPOLLOUT) != 0,
                          .hangup = (event.events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) != 0});
+    step();
   }
 }
 
@@ -173,13 +174,17 @@ void EventLoop::run_timers() {
     if (node.empty()) continue;  // cancelled by an earlier handler of this turn
     timer_due_.erase(key.second);
     node.mapped()();
+    step();
   }
 }
 
 void EventLoop::run_deferred() {
   std::vector<std::function<void()>> calls;
   calls.swap(deferred_);
-  for (const auto& call : calls) call();
+  for (const auto& call : calls) {
+    call();
+    step();
+  }
 }
 
 }  // namespace monarch

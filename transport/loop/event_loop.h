@@ -12,11 +12,13 @@
 // Thread: the one that made it, or that was given it before its first turn. Lifetime: outlives every watch and timer
 // made from it. No handler may destroy it.
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "transport/base/result.h"
@@ -59,6 +61,13 @@ class EventLoop {
   // Runs at the end of this turn; of the next, if called outside one or by a deferred call.
   void defer(std::function<void()> call);
 
+  // From here on each step adds one there, for who looks whether this loop goes on. Owners: this, and who reads it.
+  void count_steps_in(std::shared_ptr<std::atomic<std::uint64_t>> count) { steps_ = std::move(count); }
+  // A piece of work that a handler does among many; each handler, timer and deferred call is one anyway.
+  void step() const {
+    if (steps_) steps_->fetch_add(1, std::memory_order_relaxed);
+  }
+
   // The clock as of this turn's start, or of the last one's outside.
   Instant now() const { return now_; }
   // For a loop around this one that runs handlers of its own before turn(): they see the time that it is.
@@ -99,6 +108,7 @@ class EventLoop {
   Instant armed_for_ = Instant::never();  // never() while it is disarmed
   Instant now_;
   bool stopped_ = false;
+  std::shared_ptr<std::atomic<std::uint64_t>> steps_;
   std::uint64_t next_id_ = 1;
   std::unordered_map<WatchId, Watch> watches_;
   std::map<std::pair<Instant, TimerId>, std::function<void()>> timers_;

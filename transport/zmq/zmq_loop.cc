@@ -74,6 +74,7 @@ void ZmqLoop::turn(Instant deadline) {
 void ZmqLoop::serve(Watch& watch, bool readable, bool writable) {
   for (int i = 0; readable && i < kMessagesPerTurn && watch.native != nullptr; ++i) {
     if (!watch.take_one()) break;
+    loop_.step();
   }
   if (!writable || watch.native == nullptr) return;
   const auto handler = std::exchange(watch.writable, nullptr);

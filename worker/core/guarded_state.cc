@@ -1,6 +1,7 @@
 #include "worker/core/guarded_state.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "transport/base/limits.h"
 
@@ -87,6 +88,7 @@ void GuardedState::extend_deadlines(Duration gap) { deadline_ = deadline_ + gap;
 void GuardedState::forked(Instant now) {
   if (phase_ != GuardedPhase::kForking) return;  // let go while it was being forked: kLeaving has its deadline
   phase_ = GuardedPhase::kSilent;
+  steps_ = 0;
   deadline_ = now + kFirstWordDeadline;
   next_ping_ = now;
 }
@@ -103,8 +105,16 @@ void GuardedState::pong(Instant now) {
   if (phase_ == GuardedPhase::kAlive) deadline_ = now + options_.ping_deadline;
 }
 
+// What is busy answers late.
+void GuardedState::stepped(std::uint64_t done, Instant now) {
+  if (std::exchange(steps_, done) == done) return;
+  if (phase_ == GuardedPhase::kAlive) deadline_ = now + options_.ping_deadline;
+}
+
 void GuardedState::hung_up(Instant now) {
-  if (listens()) deadline_ = std::min(deadline_, now + kHangUpDeadline);
+  if (!listens()) return;
+  deadline_ = std::min(deadline_, now + kHangUpDeadline);
+  next_ping_ = Instant::never();  // nobody would hear it
 }
 
 GuardedState::Outcome GuardedState::ended(const RankEnd& end, Instant now) {

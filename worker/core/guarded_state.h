@@ -1,7 +1,7 @@
 #pragma once
 
-// GuardedState: the process that a keeper guards (a daemon, a supervisor): pinged, killed when it is deaf, started
-// again when it ends without having said that it would. Before it has spoken for the first time nothing is started
+// GuardedState: the process that a keeper guards (a daemon, a supervisor): pinged, killed when it neither answers nor
+// makes a step, started again when it ends without having said that it would. Before it has spoken for the first time nothing is started
 // again: what is wrong then is wrong for good, and its exit code says so.
 //
 // Thread: a value.
@@ -61,6 +61,7 @@ class GuardedState {
   void forked(Instant now);
   void spoke(Instant now);
   void pong(Instant now);
+  void stepped(std::uint64_t done, Instant now);
   void hung_up(Instant now);
   Outcome ended(const RankEnd& end, Instant now);  // it exited, or could not be forked
   // No restart any more; killed after `patience`.
@@ -74,6 +75,7 @@ class GuardedState {
   std::uint32_t starts_ = 0;
   bool ever_spoke_ = false;
   std::uint64_t pings_ = 0;
+  std::uint64_t steps_ = 0;      // of this process's loop, as far as they are known
   std::deque<Instant> crashes_;  // within the window
   Instant start_at_;             // kWaiting; the first start is due at once
   Instant next_ping_ = Instant::never();

@@ -96,6 +96,9 @@ struct GuardedSpoke {};  // any frame of it
 struct GuardedPong {
   std::uint64_t number = 0;
 };
+struct GuardedSteps {  // that its loop has done since it was started; asked with each ping, of the memory that it lends
+  std::uint64_t done = 0;
+};
 struct GuardedExited {
   RankEnd end;
 };
@@ -114,7 +117,8 @@ using KeeperEvent =
                  keeper_event::GroupTold, keeper_event::TreeEmpty, keeper_event::TreeBusy, keeper_event::Spoke,
                  keeper_event::Stood, keeper_event::Committing, keeper_event::AtGate, keeper_event::GuardedForked,
                  keeper_event::GuardedForkFailed, keeper_event::GuardedSpoke, keeper_event::GuardedPong,
-                 keeper_event::GuardedExited, keeper_event::GuardedHungUp, keeper_event::Terminated>;
+                 keeper_event::GuardedSteps, keeper_event::GuardedExited, keeper_event::GuardedHungUp,
+                 keeper_event::Terminated>;
 
 namespace keeper_action {
 

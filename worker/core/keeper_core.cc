@@ -283,6 +283,10 @@ void KeeperCore::on(const event::GuardedPong& /*event*/, Instant now, KeeperActi
   guarded_.pong(now);
 }
 
+void KeeperCore::on(const event::GuardedSteps& event, Instant now, KeeperActions& /*actions*/) {
+  guarded_.stepped(event.done, now);
+}
+
 void KeeperCore::on(const event::GuardedExited& event, Instant now, KeeperActions& actions) {
   guarded_ended(event.end, now, actions);
 }

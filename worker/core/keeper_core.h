@@ -86,6 +86,7 @@ class KeeperCore {
   void on(const keeper_event::GuardedForkFailed& event, Instant now, KeeperActions& actions);
   void on(const keeper_event::GuardedSpoke& event, Instant now, KeeperActions& actions);
   void on(const keeper_event::GuardedPong& event, Instant now, KeeperActions& actions);
+  void on(const keeper_event::GuardedSteps& event, Instant now, KeeperActions& actions);
   void on(const keeper_event::GuardedExited& event, Instant now, KeeperActions& actions);
   void on(const keeper_event::GuardedHungUp& event, Instant now, KeeperActions& actions);
   void on(const keeper_event::Terminated& event, Instant now, KeeperActions& actions);

@@ -153,7 +153,7 @@ void Daemon::on_keeper_frame(const Frame& frame, std::vector<UniqueFd> descripto
   settle_adopted();  // all pipes of adopted ranks follow the hello
   const Status taken =
       route(frame.header, frame.payload,
-            when<KeeperPing>([&](const KeeperPing& ping) { tell_keeper(KeeperPong{ping.number}); }),
+            when<KeeperPing>([&](const KeeperPing& ping) { keeper_->answer(core_.promised(), ping); }),
             when<KeeperChanged>([&](const KeeperChanged& changed) { on_report(changed.report); }),
             when<KeeperEnded>([&](const KeeperEnded& ended) { on_keeper_ended(ended); }),
             when<KeeperWarned>([&](const KeeperWarned& warned) { on_warned(warned); }),

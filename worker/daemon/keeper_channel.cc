@@ -8,6 +8,7 @@
 #include "transport/messages/message.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/frame.h"
+#include "transport/wire/step_page.h"
 
 namespace monarch::daemon {
 
@@ -16,7 +17,18 @@ Result<std::unique_ptr<KeeperChannel>> KeeperChannel::create(EventLoop& loop, Un
   MONARCH_ASSIGN(auto channel, SeqpacketChannel::create(
                                    loop, std::move(socket), std::move(handlers),
                                    {.queue_frames = limits::kGuardedFrames, .queue_bytes = limits::kGuardedBytes}));
-  return std::unique_ptr<KeeperChannel>(new KeeperChannel(job, std::move(channel)));
+  UniqueFd steps;
+  if (auto page = make_step_page(); page.ok()) {  // else it goes by our answers alone
+    loop.count_steps_in(std::move(page->count));
+    steps = std::move(page->reader);
+  }
+  return std::unique_ptr<KeeperChannel>(new KeeperChannel(job, std::move(channel), std::move(steps)));
+}
+
+void KeeperChannel::answer(Term promised, const KeeperPing& ping) {
+  std::vector<UniqueFd> steps;
+  if (steps_.valid()) steps.push_back(std::move(steps_));
+  send(promised, number_of<KeeperPong>(), encode_payload(KeeperPong{ping.number}), {}, std::move(steps));
 }
 
 void KeeperChannel::spawn(Term promised, const Incarnation& key, const KeeperSpawn& order,

@@ -36,18 +36,20 @@ class KeeperChannel {
   void tell(Term promised, const Message& message) {
     send(promised, number_of<Message>(), encode_payload(message));
   }
+  void answer(Term promised, const KeeperPing& ping);
   void pass_on(Term promised, const ForKeeper& order) { send(promised, order.type, order.payload); }
   // A process of no rank: three descriptors, its standard input, output and error.
   void spawn(Term promised, const Incarnation& key, const KeeperSpawn& order, std::vector<UniqueFd> descriptors);
 
  private:
-  KeeperChannel(const JobUuid& job, std::unique_ptr<SeqpacketChannel> channel)
-      : job_(job), channel_(std::move(channel)) {}
+  KeeperChannel(const JobUuid& job, std::unique_ptr<SeqpacketChannel> channel, UniqueFd steps)
+      : job_(job), channel_(std::move(channel)), steps_(std::move(steps)) {}
   void send(Term promised, std::uint16_t type, std::string payload, const Incarnation& key = {},
             std::vector<UniqueFd> descriptors = {});
 
   const JobUuid job_;
   const std::unique_ptr<SeqpacketChannel> channel_;
+  UniqueFd steps_;  // of the loop, until the keeper has them
 };
 
 }  // namespace monarch::daemon

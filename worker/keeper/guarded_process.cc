@@ -84,6 +84,15 @@ void GuardedProcess::signal(int number) {
   if (child_) (void)send_signal(child_->pidfd(), number);  // false once it has ended, which will be told
 }
 
+void GuardedProcess::watch_steps(int page) {
+  auto seen = SeenSteps::map(page);
+  if (seen.ok()) steps_ = std::move(seen).value();
+}
+
+std::optional<std::uint64_t> GuardedProcess::steps() const {
+  return steps_ ? std::optional(steps_->read()) : std::nullopt;
+}
+
 void GuardedProcess::send(const Frame& frame, std::vector<UniqueFd> descriptors) {
   if (!connected()) return;
   const Status sent = channel_->send(frame, std::move(descriptors));
@@ -110,6 +119,7 @@ void GuardedProcess::exited(const ExitStatus& status) {
 void GuardedProcess::tell_exit() {
   loop_.cancel(drain_timer_);
   channel_.reset();
+  steps_.reset();
   watch_.reap(child_->pid());
   child_.reset();
   const ExitStatus status = *std::exchange(exit_, std::nullopt);

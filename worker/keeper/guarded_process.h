@@ -15,6 +15,7 @@
 #include "transport/process/child_watch.h"
 #include "transport/process/spawn.h"
 #include "transport/wire/seqpacket_channel.h"
+#include "transport/wire/step_page.h"
 
 namespace monarch {
 
@@ -56,6 +57,9 @@ class GuardedProcess {
   // 0: there is none.
   pid_t pid() const { return child_ ? child_->pid() : 0; }
   bool connected() const { return channel_ != nullptr && channel_->open(); }
+  // Of its loop, in memory that it lends; a page that is none is left alone.
+  void watch_steps(int page);
+  std::optional<std::uint64_t> steps() const;
   // Frames that it has not read yet.
   std::size_t unread() const { return channel_ == nullptr ? 0 : channel_->pending_frames(); }
 
@@ -72,6 +76,7 @@ class GuardedProcess {
   std::unique_ptr<Child> child_;
   WatchId exec_watch_ = 0;
   std::unique_ptr<SeqpacketChannel> channel_;
+  std::optional<SeenSteps> steps_;
   std::optional<ExitStatus> exit_;  // learnt, and not told yet
   TimerId drain_timer_ = 0;
 };

@@ -220,7 +220,10 @@ Status Keeper::take(const Frame& frame, std::vector<UniqueFd> descriptors) {
       }),
       when<TakeStacks>([this](const TakeStacks& order) { return take_stacks(order); }),
       when<KeeperPipesTaken>([this](const KeeperPipesTaken& taken) { ranks_.pipes_taken(taken.process); }),
-      when<KeeperPong>([this](const KeeperPong& pong) { handle(event::GuardedPong{pong.number}); }),
+      when<KeeperPong>([&](const KeeperPong& pong) {
+        for (const UniqueFd& page : descriptors) guarded_.watch_steps(page.get());
+        handle(event::GuardedPong{pong.number});
+      }),
       when<KeeperSpawn>([&](KeeperSpawn&& spawn) -> Status {
         if (descriptors.size() != kSpawnDescriptors) {
           return Error{ErrorCode::kInvalid, "a process needs three descriptors: stdin, stdout and stderr"};
@@ -384,7 +387,10 @@ void Keeper::perform(const action::SayHello& ordered) {
   send(hello, {}, std::move(descriptors));
 }
 
-void Keeper::perform(const action::Ping& ordered) { send(KeeperPing{ordered.number}, {}); }
+void Keeper::perform(const action::Ping& ordered) {
+  send(KeeperPing{ordered.number}, {});
+  if (const auto steps = guarded_.steps()) handle(event::GuardedSteps{*steps});
+}
 
 void Keeper::perform(const action::TellEnded& ordered) {
   // A rank's process that wiped its marks and lost its parents came to us.

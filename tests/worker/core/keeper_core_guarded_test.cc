@@ -17,6 +17,27 @@ TEST(KeeperCore, KillsADeafGuardedProcessAfterTwoSeconds) {
   EXPECT_EQ(all_of<action::KillGuarded>(keeper.run_to(3'000, true)).size(), 1U);
 }
 
+TEST(KeeperCore, DoesNotKillWhatGoesOnAndHasNoTimeToAnswer) {
+  Keeper keeper;
+  keeper.run_to(1'000);
+  KeeperActions actions;
+  for (std::uint64_t second = 2; second <= 30; ++second) {
+    keeper.send(event::GuardedSteps{second});
+    for (KeeperAction& one : keeper.run_to(static_cast<std::int64_t>(second) * 1'000, true)) actions.push_back(one);
+  }
+  EXPECT_TRUE(all_of<action::KillGuarded>(actions).empty());
+  keeper.send(event::GuardedSteps{30});
+  EXPECT_EQ(all_of<action::KillGuarded>(keeper.run_to(31'000, true)).size(), 1U) << "it goes on no more";
+}
+
+TEST(KeeperCore, DoesNotTakeTheStepsOfOneThatIsGoingForAReasonToKeepIt) {
+  Keeper keeper;
+  keeper.run_to(1'000);
+  keeper.send(event::GuardedHungUp{});
+  EXPECT_TRUE(all_of<action::Ping>(keeper.run_to(1'400)).empty());
+  EXPECT_EQ(all_of<action::KillGuarded>(keeper.run_to(1'500)).size(), 1U);
+}
+
 TEST(KeeperCore, ItsOwnStallIsNotHeldAgainstTheGuardedProcess) {
   Keeper keeper;
   keeper.run_to(1'000);

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "tests/worker/keeper/keeper_fixture.h"
+#include "transport/wire/step_page.h"
 
 namespace monarch {
 namespace {
@@ -238,9 +239,16 @@ TEST_P(KeeperOf, KillsADaemonThatDoesNotAnswerAndStartsAnother) {
   begin();
   run(start_order({"exec sleep 1000"}));
   ASSERT_TRUE(await_phase(0, RankPhase::kRunning));
+  StepPage page = make_step_page().value();
+  std::vector<UniqueFd> lent;
+  lent.push_back(std::move(page.reader));
+  send(KeeperPong{}, {}, std::move(lent));
   const pid_t deaf_pid = door_pid_;
-  const Instant from = boot_now();
   deaf_ = true;
+  const Instant busy_until = boot_now() + Duration::milliseconds(3'500);
+  ASSERT_TRUE(until([&] { return !alive(deaf_pid) || (++*page.count, boot_now() > busy_until); }));
+  EXPECT_TRUE(alive(deaf_pid)) << "it goes on";
+  const Instant from = boot_now();
   ASSERT_TRUE(until([&] { return !alive(deaf_pid); }));
   deaf_ = false;
   EXPECT_GE(boot_now() - from, Duration::milliseconds(1'000));
