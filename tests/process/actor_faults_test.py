@@ -192,15 +192,18 @@ class ActorFaults(actors.ActorTest):
     def test_a_rank_spoils_itself_alone(self):
         done = self.monarch("run", "--no-prefix", "--quiet", self.actor_job(
             {"tally": actor("steady", "Tally")}, {"plugin": plugin("steady"), "entry": "spoil"},
-            mesh={"supervision": {"restart": {"backoff": "20ms"}}}))
+            mesh={"supervision": {"restart": {"max": 9, "backoff": "20ms"}}}))
         self.assertEqual(done.status, 7, done)
         killed = r"exit code \d+" if harness.SANITIZED else "killed by SIGSEGV"
         lines = [f"crash: lost: {killed}", r"while it is down: (value: |lost: it is being started again(: .*)?)", r"again: value: ",
                  r"leave: lost: exit code 3",
+                 r"shut: lost: exit code 71",
                  r"leak: (?:remote_error: .*bad_alloc.*|lost: .*)", r"crash: lost: .*", r"block: deadline: its deadline has passed, after \d+ms",
                  r"((?:behind it: (?:deadline|busy) \d+\n)+)"]
         told = re.fullmatch("\n".join(lines), done.out)
         self.assertTrue(told, done)
+        self.assertIn("monarch-rank: t/3: it ends: somebody in this process has closed descriptors that are not his", done.err)
+        self.assertIn("exit code 71: no call reached it any more, as its output says", self.monarch("events", "actors").out)
         behind = dict(line.split()[2:] for line in told[3].splitlines())
         self.assertEqual(sum(map(int, behind.values())), 1100)
         # The one that blocks may still be counted. Where each takes long some have ended before the last is sent.

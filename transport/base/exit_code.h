@@ -19,6 +19,7 @@ inline constexpr int kExitHostKey = 3;       // a host key was refused
 inline constexpr int kExitUnreachable = 69;  // hosts that could not be reached in time, or ports that are taken
 inline constexpr int kExitOrphaned = 69;     // a worker: no supervisor was heard of for orphan_ttl, and no rank lives
 inline constexpr int kExitInternal = 70;     // ours; a keeper: the guarded process could not be kept alive
+inline constexpr int kExitCutOff = 71;       // monarch-rank: it lived, and no call reached it any more
 inline constexpr int kExitJournal = 74;      // the journal could not be written or read
 inline constexpr int kExitOutput = 74;       // a command's: what it was to print is lost
 inline constexpr int kExitBusy = 75;         // another supervisor holds the job

@@ -56,7 +56,8 @@ std::shared_ptr<DoorThread> Calls::door() {
          .heard = [this](const DoorThread::Connection&, DoorClient::Heard& heard) { this->heard(heard); },
          .ended = [this](const DoorThread::Connection& connection,
                          const std::string& why) { end_all_of(connection, why); },
-         .look = [this] { return expire(); }});
+         .look = [this] { return expire(); },
+         .cut_off = cut_off_});
     if (started.ok()) door_ = std::move(*started);
   }
   return door_;

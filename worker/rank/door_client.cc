@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -46,11 +47,22 @@ Result<bool> wait_until(const Awaited& awaited, Instant until) {
   }
 }
 
+// 0: it is none that is open.
+std::uint64_t inode_of(int fd) {
+  struct stat status {};
+  return ::fstat(fd, &status) == 0 ? status.st_ino : 0;
+}
+
 Instant deadline_of(Duration patience) {
   return patience == Duration::forever() ? Instant::never() : boot_now() + patience;
 }
 
 }  // namespace
+
+DoorClient::DoorClient(UniqueFd socket, std::shared_ptr<MemoryPool> memory, int stop)
+    : socket_(std::move(socket)), inode_(inode_of(socket_.get())), memory_(std::move(memory)), stop_(stop) {}
+
+bool DoorClient::has_its_socket() const { return inode_of(socket_.get()) == inode_; }
 
 Result<DoorBody> DoorBody::take(CallBody body, std::vector<UniqueFd>& beside) {
   DoorBody taken;

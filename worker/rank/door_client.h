@@ -5,6 +5,7 @@
 //
 // Thread: send() any; hear() one. Each waits.
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -71,16 +72,18 @@ class DoorClient {
   Result<Heard> hear_until(Instant until, int wake);
   // hear() and send() end, now and from now on.
   void close();
+  // False: somebody in this process has closed its descriptor, which may be another's now.
+  bool has_its_socket() const;
 
  private:
-  DoorClient(UniqueFd socket, std::shared_ptr<MemoryPool> memory, int stop)
-      : socket_(std::move(socket)), memory_(std::move(memory)), stop_(stop) {}
+  DoorClient(UniqueFd socket, std::shared_ptr<MemoryPool> memory, int stop);
   template <class Message>
   Status send_with(Message& message, CallBody& body, std::string_view bytes, Instant until);
   Status send_frame(const Frame& frame, std::vector<UniqueFd> descriptors, Instant until = Instant::never());
   Status try_frame(const Frame& frame);
 
   UniqueFd socket_;
+  std::uint64_t inode_ = 0;                   // its; 0: unknown
   const std::shared_ptr<MemoryPool> memory_;  // owners: the connections of a process
   const int stop_;
   std::mutex sending_;  // held while a message goes, and by nobody who waits

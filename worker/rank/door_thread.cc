@@ -1,5 +1,6 @@
 #include "worker/rank/door_thread.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -23,8 +24,12 @@ constexpr Duration kShortestPatience = Duration::milliseconds(250);  // where so
 constexpr Duration kFirstPause = Duration::milliseconds(2);
 constexpr Duration kLongestPause = Duration::milliseconds(250);
 constexpr Duration kNamedEvery = Duration::seconds(30);
+constexpr Duration kOwnLook = Duration::seconds(1);      // at its descriptors
+constexpr Duration kWithoutRoom = Duration::seconds(5);  // for a descriptor
 
-// True: `stop` is readable.
+bool is_open(int fd) { return ::fcntl(fd, F_GETFD) >= 0; }
+
+// True: `stop` is readable, or is no descriptor any more.
 bool pause(int stop, Duration time) {
   pollfd waiting{stop, POLLIN, 0};
   return ::poll(&waiting, 1, static_cast<int>(time.count_milliseconds())) > 0;
@@ -76,15 +81,31 @@ void DoorThread::set(Connection connection) {
 
 void DoorThread::run(int stop) {
   handling_ = std::this_thread::get_id();
+  stop_ = stop;
+  const std::string why = come_and_hear();
+  if (!why.empty() && handlers_.cut_off) handlers_.cut_off(why);
+}
+
+std::string DoorThread::why_cut_off(const DoorClient* connection) const {
+  const bool whole = is_open(stop_) && is_open(wake_.get()) && (connection == nullptr || connection->has_its_socket());
+  return whole ? ""
+               : "somebody in this process has closed descriptors that are not his, and no call reaches it any more";
+}
+
+std::string DoorThread::come_and_hear() {
   const auto memory = std::make_shared<MemoryPool>();
   Duration between = kFirstPause;
   Instant named = boot_now() + kNamedEvery;
-  while (!pause(stop, Duration::zero())) {
+  Instant had_room = boot_now();
+  while (!pause(stop_, Duration::zero())) {
     const Duration until_look = look() - boot_now();
     auto came =
-        DoorClient::come(path_, hello_, std::clamp(until_look, kShortestPatience, kWelcomePatience), memory, stop);
+        DoorClient::come(path_, hello_, std::clamp(until_look, kShortestPatience, kWelcomePatience), memory, stop_);
     if (!came) {
-      if (pause(stop, between)) return;
+      const int error = came.error().errno_value;
+      if (error != EMFILE && error != ENFILE) had_room = boot_now();
+      if (handlers_.cut_off && boot_now() - had_room > kWithoutRoom) return came.error().message;
+      if (pause(stop_, between)) return why_cut_off(nullptr);
       between = std::min(between * 2, kLongestPause);
       if (boot_now() < named) continue;
       say(text("no connection to the post of this host yet: ", came.error().message));
@@ -95,26 +116,32 @@ void DoorThread::run(int stop) {
     handlers_.came(connection);
     set(connection);
     const Error why = hear_to_the_end(connection);
+    // WARNING: what has taken the number of a closed descriptor is not ours to close.
+    if (std::string words = why_cut_off(connection.get()); !words.empty() && handlers_.cut_off) return words;
     set(nullptr);
     connection->close();  // who sends by it still, hears of that
     handlers_.ended(connection, why.message);
     between = kFirstPause;
-    named = boot_now() + kNamedEvery;
+    had_room = boot_now();
+    named = had_room + kNamedEvery;
   }
+  return why_cut_off(nullptr);
 }
 
 Error DoorThread::hear_to_the_end(const Connection& connection) const {
   Instant until = look();
   for (;;) {
-    auto heard = connection->hear_until(until, wake_.get());
+    const Instant own_look = handlers_.cut_off ? boot_now() + kOwnLook : Instant::never();
+    auto heard = connection->hear_until(std::min(until, own_look), wake_.get());
     if (heard.ok()) {
       handlers_.heard(connection, *heard);
       continue;
     }
     if (heard.error().code != ErrorCode::kTimeout) return std::move(heard).error();
+    if (handlers_.cut_off && !why_cut_off(connection.get()).empty()) return std::move(heard).error();
     std::uint64_t times = 0;
-    (void)!::read(wake_.get(), &times, sizeof times);
-    until = look();
+    const bool woken = ::read(wake_.get(), &times, sizeof times) > 0;
+    if (woken || boot_now() >= until) until = look();
   }
 }
 

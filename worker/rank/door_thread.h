@@ -34,6 +34,9 @@ class DoorThread {
     std::function<void(const Connection&, const std::string& why)> ended;  // wait() does not give it any more
     // It is called whenever the post has said nothing until then, or was woken; the time of its next call.
     std::function<Instant()> look = {};
+    // This process lives and no call reaches it any more, by no fault of the post: its descriptors were closed by
+    // somebody else in it, or none is to be had. It is the thread's last word, within some seconds of that.
+    std::function<void(const std::string& why)> cut_off = {};
   };
 
   static Result<std::unique_ptr<DoorThread>> start(std::string path, PostHello hello, Handlers handlers);
@@ -56,6 +59,10 @@ class DoorThread {
       : path_(std::move(path)), hello_(std::move(hello)), handlers_(std::move(handlers)) {}
   void run(int stop);
   Instant look() const { return handlers_.look ? handlers_.look() : Instant::never(); }
+  // Empty: all is as it was made.
+  std::string why_cut_off(const DoorClient* connection) const;
+  // Comes to the door, again and again. Empty: it is told to stop.
+  std::string come_and_hear();
   // kGone: it has ended.
   Error hear_to_the_end(const Connection& connection) const;
   void set(Connection connection);
@@ -68,6 +75,7 @@ class DoorThread {
   Connection now_;
   bool ending_ = false;
   UniqueFd wake_;  // an eventfd
+  int stop_ = -1;  // its thread's
   std::atomic<std::thread::id> handling_{};
   std::unique_ptr<JoiningThread> thread_;  // last: it uses the others
 };

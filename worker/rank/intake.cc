@@ -17,10 +17,11 @@ RankActor told_actor(const std::string& name, const monarch_class_v1& of) {
   return told;
 }
 
-DoorThread::Handlers Intake::handlers() {
+DoorThread::Handlers Intake::handlers(std::function<void(const std::string& why)> cut_off) {
   return {.came = [](const DoorThread::Connection&) {},
           .heard = [this](const DoorThread::Connection& by, DoorClient::Heard& heard) { this->heard(by, heard); },
-          .ended = [this](const DoorThread::Connection& by, const std::string&) { deliveries_.ended(by); }};
+          .ended = [this](const DoorThread::Connection& by, const std::string&) { deliveries_.ended(by); },
+          .cut_off = std::move(cut_off)};
 }
 
 void Intake::heard(const DoorThread::Connection& by, DoorClient::Heard& heard) {

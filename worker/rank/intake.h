@@ -26,7 +26,8 @@ class Intake {
 
   Intake(Deliveries& deliveries, Find find) : deliveries_(deliveries), find_(std::move(find)) {}
 
-  DoorThread::Handlers handlers();
+  // `cut_off`: see DoorThread.
+  DoorThread::Handlers handlers(std::function<void(const std::string& why)> cut_off);
 
  private:
   void heard(const DoorThread::Connection& by, DoorClient::Heard& heard);

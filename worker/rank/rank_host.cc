@@ -43,7 +43,8 @@ int is_cancelled(const monarch_delivery_v1* delivery) { return delivery->unwante
 
 }  // namespace
 
-RankHost::RankHost(const RankPlace& place, bool watches) : calls_(place.post, caller_hello(place, watches)) {
+RankHost::RankHost(const RankPlace& place, bool watches, Calls::CutOff cut_off)
+    : calls_(place.post, caller_hello(place, watches), std::move(cut_off)) {
   table_.struct_size = sizeof table_;
   table_.reply = &reply;
   table_.fail = &fail;

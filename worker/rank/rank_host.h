@@ -23,7 +23,7 @@ namespace monarch {
 
 class RankHost {
  public:
-  RankHost(const RankPlace& place, bool watches);
+  RankHost(const RankPlace& place, bool watches, Calls::CutOff cut_off);
   RankHost(const RankHost&) = delete;
   RankHost& operator=(const RankHost&) = delete;
 

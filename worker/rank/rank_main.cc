@@ -1,6 +1,6 @@
 #include "worker/rank/rank_main.h"
 
-#include <sys/eventfd.h>
+#include <semaphore.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <climits>
 #include <csignal>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -63,12 +62,19 @@ PostHello serving_hello(const RankProcess& process, const Actors& actors) {
   return hello;
 }
 
+// What no call reaches is of no use, and in nobody's way once it has ended: supervision starts another one. Nothing is
+// ended in order, since what would be closed may be another's.
+[[noreturn]] void leave_cut_off(const RankPlace& place, const std::string& why) {
+  say(text(place.name(), ": it ends: ", why));
+  std::_Exit(kExitCutOff);
+}
+
 // WARNING: what an actor starts inherits a blocked signal (execve(2)) and would not end by TERM; a handler it does not
-// inherit.
+// inherit. A descriptor could be closed by who knows of none of ours.
 class Ending {
  public:
   Ending() {
-    fd_ = ::eventfd(0, EFD_CLOEXEC);
+    (void)::sem_init(&told_, 0, 0);
     process_ = ::getpid();
     struct sigaction action {};
     action.sa_handler = [](int number) {
@@ -77,8 +83,7 @@ class Ending {
         (void)std::signal(number, SIG_DFL);
         (void)std::raise(number);
       }
-      const std::uint64_t one = 1;
-      (void)!::write(fd_, &one, sizeof one);
+      (void)::sem_post(&told_);
       errno = error;
     };
     action.sa_flags = SA_RESTART;
@@ -86,19 +91,19 @@ class Ending {
   }
   // For TERM or INT, from the beginning of this on.
   void wait() const {
-    std::uint64_t count = 0;
-    while (::read(fd_, &count, sizeof count) < 0 && errno == EINTR) {
+    while (::sem_wait(&told_) != 0 && errno == EINTR) {
     }
   }
 
  private:
-  static inline int fd_ = -1;  // a handler knows nothing else
+  static inline sem_t told_;  // a handler knows nothing else
   static inline pid_t process_ = 0;
 };
 
 // What plugin code may call as long as the process lives, also from threads of its own while that exits.
 RankHost& host_of(const RankProcess& process, bool watches) {
-  static RankHost* const host = new RankHost(process.place, watches);
+  static RankHost* const host = new RankHost(
+      process.place, watches, [place = process.place](const std::string& why) { leave_cut_off(place, why); });
   return *host;
 }
 
@@ -121,7 +126,9 @@ int serve(RankProcess& process) {
     const auto found = actors.find(name);
     return found == actors.end() ? nullptr : found->second.get();
   });
-  auto door = DoorThread::start(process.place.post, serving_hello(process, actors), intake.handlers());
+  auto door =
+      DoorThread::start(process.place.post, serving_hello(process, actors),
+                        intake.handlers([&process](const std::string& why) { leave_cut_off(process.place, why); }));
   if (!door) return refuse(kExitFailed, door.error().message);
   (void)(*door)->wait(Instant::never());
   const Ending ending;  // before that TERM does what it does to any process: nothing is there that could end in order
@@ -145,7 +152,9 @@ int drive(RankProcess& process) {
   const auto named = NamedActors::open(process, **plugin, host);
   if (!named) return refuse(kExitFailed, named.error().message);
   Intake intake(host.deliveries(), [&named](const std::string& name) { return (*named)->find(name); });
-  auto door = DoorThread::start(process.place.post, NamedActors::hello(process.place), intake.handlers());
+  auto door =
+      DoorThread::start(process.place.post, NamedActors::hello(process.place),
+                        intake.handlers([&process](const std::string& why) { leave_cut_off(process.place, why); }));
   if (!door) return refuse(kExitFailed, door.error().message);
   if (!host.wait_for_post()) return kExitFailed;
   say_ready();

@@ -112,6 +112,8 @@ RankEnd JobCore::judged(const MeshSpec& mesh, RankEnd end) {
     end.value = kExitQuit;
     end.detail = "it exited with 0, though nobody had told it to end";
   }
+  const bool cut_off = mesh.serves && end.kind == EndKind::kExited && end.value == kExitCutOff;
+  if (cut_off) end.detail = text("exit code ", kExitCutOff, ": no call reached it any more, as its output says");
   return end;
 }
 

@@ -60,6 +60,10 @@ class Tally : public monarch::Actor {
   void block() { std::this_thread::sleep_for(1h); }
   void crash() { *static_cast<volatile int*>(nullptr) = 1; }
   void leave() { ::_exit(3); }
+  // As a library that would be a daemon does.
+  void shut() {
+    for (int fd = 3; fd < 4096; ++fd) (void)::close(fd);
+  }
   // Up to the limit that an operator has set. A sanitizer ends the process there, once it has told all that it knows,
   // which takes longer than anybody waits.
   void leak() {
@@ -208,6 +212,8 @@ int spoil(monarch::Controller& controller) {
   report("again", one.call_one<&Tally::run>(1).collect());
   report("leave", one.call_one<&Tally::leave>().collect());
   one.ready(10s);
+  report("shut", one.call_one<&Tally::shut>().collect());
+  one.ready(10s);
   report("leak", one.call_one<&Tally::leak>().collect());
   report("crash", one.call_one<&Tally::crash>().collect());
   one.ready(10s);
@@ -282,8 +288,8 @@ int carry(monarch::Controller& controller) {
 int throws(monarch::Controller& /*controller*/) { throw std::runtime_error("nothing goes on"); }
 
 MONARCH_PLUGIN(MONARCH_ACTOR(Tally, &Tally::run, MONARCH_CONCURRENT(&Tally::run_beside, 4), &Tally::twice,
-                             &Tally::restored, &Tally::block, &Tally::crash, &Tally::leave, &Tally::leak, &Tally::flood,
-                             &Tally::swallow, &Tally::follow, &Tally::give_back))
+                             &Tally::restored, &Tally::block, &Tally::crash, &Tally::leave, &Tally::shut, &Tally::leak,
+                             &Tally::flood, &Tally::swallow, &Tally::follow, &Tally::give_back))
 MONARCH_CONTROLLER(steady)
 MONARCH_CONTROLLER(spoil)
 MONARCH_CONTROLLER(flood)

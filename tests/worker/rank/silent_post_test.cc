@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -47,6 +48,18 @@ class SilentPost : public ::testing::Test {
     std::filesystem::remove_all(root_);
   }
   std::string door() const { return root_ + "/post"; }
+
+  // Those of this process that are connected to a socket of that path.
+  static std::vector<int> descriptors_to(const std::string& path) {
+    std::vector<int> found;
+    for (int fd = 3; fd < 1'024; ++fd) {
+      sockaddr_un address{};
+      socklen_t size = sizeof address;
+      if (::getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) continue;
+      if (address.sun_family == AF_UNIX && path == address.sun_path) found.push_back(fd);
+    }
+    return found;
+  }
 
   struct Ended {
     std::promise<std::pair<std::uint32_t, std::string>> promise;
@@ -130,6 +143,34 @@ TEST_F(SilentPost, HoldsUpACallerNoLongerThanItsDeadline) {
   EXPECT_EQ(caller.wait_for(kPatience), std::future_status::ready);
   calls.stop();
   EXPECT_EQ(caller.get(), static_cast<std::uint32_t>(MONARCH_DEADLINE));
+}
+
+// As a library does that closes all descriptors that it does not know.
+TEST_F(SilentPost, IsNoReasonToLiveOnWhereDescriptorsWereClosed) {
+  for (const bool all : {true, false}) {
+    std::promise<void> came;
+    std::promise<std::string> cut_off;
+    auto why = cut_off.get_future();
+    auto started = DoorThread::start(door(), {},
+                                     {.came = [&](const DoorThread::Connection&) { came.set_value(); },
+                                      .heard = [](const DoorThread::Connection&, DoorClient::Heard&) {},
+                                      .ended = [](const DoorThread::Connection&, const std::string&) {},
+                                      .cut_off = [&](const std::string& words) { cut_off.set_value(words); }});
+    ASSERT_TRUE(started.ok());
+    ASSERT_EQ(came.get_future().wait_for(kPatience), std::future_status::ready);
+    const std::vector<int> ours = descriptors_to(door());
+    ASSERT_EQ(ours.size(), 1U);
+    // Its number may be another's by then.
+    if (all) {
+      ASSERT_EQ(::close(ours[0]), 0);
+    } else {
+      ASSERT_EQ(::dup2(STDERR_FILENO, ours[0]), ours[0]);
+    }
+    EXPECT_EQ(why.wait_for(kPatience), std::future_status::ready);
+    (*started)->stop();
+    EXPECT_EQ(why.get(),
+              "somebody in this process has closed descriptors that are not his, and no call reaches it any more");
+  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "supervisor/core/job/status.h"
 #include "supervisor/launch/local/local_spec.h"
 #include "tests/supervisor/core/fixtures.h"
+#include "transport/base/exit_code.h"
 
 namespace monarch {
 namespace {
@@ -151,6 +152,20 @@ TEST(RankThatServes, HasFailedWhereItEndsUntoldWithWhateverCode) {
       std::string::npos)
       << driver.told(EventKind::kGangFailed)[0];
   EXPECT_EQ(driver.gang(1).phase, GangPhase::kRunning);
+}
+
+TEST(RankThatServes, SaysThatNoCallReachedIt) {
+  JobSpec spec = job_that_recovers(2, 1, 1);
+  for (const bool serves : {true, false}) {
+    spec.meshes[0].serves = serves;
+    Driver driver(spec);
+    driver.run_all();
+    driver.ended(0, exited(kExitCutOff));
+    ASSERT_EQ(driver.told(EventKind::kGangFailed).size(), 1U);
+    const std::string words = driver.told(EventKind::kGangFailed)[0];
+    EXPECT_NE(words.find("exit code 71"), std::string::npos) << words;
+    EXPECT_EQ(words.find("no call reached it any more, as its output says") != std::string::npos, serves) << words;
+  }
 }
 
 TEST(RankThatServes, IsDoneWhereItWasToldToEnd) {
