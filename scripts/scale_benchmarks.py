@@ -17,6 +17,7 @@ IDLE_S = 10
 DEADLINE_S = 300
 TICKS = os.sysconf("SC_CLK_TCK")
 GOAL_HOSTS = 1_000
+SIMULATED_SEEDS = 3
 
 
 def ask(world, *words):
@@ -111,10 +112,18 @@ def bench_hosts(world, hosts, ranks):
     row(f"{name}: stop", f"{stop:.1f} s", "", "", "")
 
 
+def bench_simulated(hosts):
+    """The same core, with ranks and hosts that fail: seconds of a processor for what it decides, and whether all that it promised held."""
+    command = [os.path.join(BUILD, "tests/sim/monarch-sim"), "--hosts", str(hosts), "--seeds", f"1..{SIMULATED_SEEDS}"]
+    took = seconds(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=DEADLINE_S))
+    row(f"{hosts} hosts in the simulator, a seed", f"{took / SIMULATED_SEEDS:.1f} s", f"{SIMULATED_SEEDS} seeds, all held", "", "")
+
+
 def bench_scale(world, sizes, ranks):
     for count, goal in ((128, ""), (1_000, "<= 3 s"), (3_000, "")):
         took = seconds(lambda n=count: subprocess.run([MONARCH, "run", "-q", "-n", str(n), "--", "true"], env=world.environment, check=True,
                                                       stdout=subprocess.DEVNULL, timeout=DEADLINE_S))
         row(f"run -n {count} -- true", f"{took:.2f} s", "", "", goal)
     for hosts in sizes:
+        bench_simulated(hosts)
         bench_hosts(world, hosts, ranks)

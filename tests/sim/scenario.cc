@@ -12,6 +12,7 @@ namespace monarch::sim {
 namespace {
 
 constexpr std::uint32_t kMostHosts = 16;
+constexpr std::uint32_t kMostAskedFor = 1'000;  // 4 GiB of memory
 
 // Half of the meshes are ready when they are executed; the others by their own word, or once a port accepts.
 void draw_readiness(Random& random, MeshSpec& mesh) {
@@ -82,7 +83,7 @@ JobSpec make_spec(Random& random, const ScenarioOptions& options) {
   policy.reallocate.max = random.one_in(3) ? 0 : static_cast<std::uint32_t>(random.between(1, 6));
   if (policy.orphan == OrphanPolicy::kRun) policy.reallocate.max = 0;
   auto hosts = static_cast<std::uint32_t>(random.one_in(3) ? random.between(1, kMostHosts) : random.between(1, 5));
-  if (options.hosts) hosts = std::clamp(*options.hosts, 1U, kMostHosts);
+  if (options.hosts) hosts = std::clamp(*options.hosts, 1U, kMostAskedFor);
   std::uint32_t meshes = std::min<std::uint32_t>(hosts, static_cast<std::uint32_t>(random.between(1, 3)));
   if (options.ranks) {
     hosts = std::max(*options.ranks, 1U);
