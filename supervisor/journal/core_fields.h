@@ -49,10 +49,10 @@ inline bool codec_read(codec::Reader& reader, DeadlinePassed&) {
 
 MONARCH_FIELDS(HostState, phase, public_key, keeper_pid, incarnation, inventory, address, log_directory, launched_at,
                answered_at, times, control_endpoint, bulk_endpoint, call_back_again, failure, wedged, shutdown_told,
-               failing, doubted, awaited, launch_again, lost_because, deadline, standing, unproven, wanted, losses,
-               cold_at, fence, suspicions, lost_at, preparation, owed, owed_until, name);
+               failing, doubted, awaited, launch_again, lost_because, deadline, late_before, standing, unproven, wanted,
+               losses, cold_at, fence, suspicions, lost_at, preparation, owed, owed_until, name);
 MONARCH_FIELDS(Suspicion, rank, at);
-MONARCH_FIELDS(Preparation, phase, generation, began, deadline, ended_because, output_complete);
+MONARCH_FIELDS(Preparation, phase, generation, began, deadline, late_before, ended_because, output_complete);
 MONARCH_FIELDS(RankState, stage, pid, end, ended_at, ending, ready, reaped, output_complete, stdout_bytes, stderr_bytes,
                step, suspended);
 MONARCH_FIELDS(EndedRank, process, host, pid, end, ended_at, uncertainty, evidence_at);
@@ -61,17 +61,18 @@ MONARCH_FIELDS(RankCommit, step, what);
 MONARCH_FIELDS(GangCommits, newest, resumed, ahead_generation, ahead);
 MONARCH_FIELDS(GangState, phase, generation, ports, was_ready, ends, cause_deadline, cause_decided, host_lost,
                lost_host, stop_deadline, stop_grace, stop_signal, ever_ready, fenced_by, not_before, failure, failures,
-               restarts, failed_at, out_of_memory, crash, progress_deadline, asked, hung, hung_because, furthest,
-               commits, places, waits_since, remind_at);
+               restarts, failed_at, out_of_memory, crash, progress_deadline, late_before, asked, hung, hung_because,
+               furthest, commits, places, waits_since, remind_at);
 MONARCH_FIELDS(PastPlace, first, hosts);
 MONARCH_FIELDS(Crash, rank, step, count);
 MONARCH_FIELDS(StandbyRankState, stage, pid, at_gate, output_complete);
-MONARCH_FIELDS(StandbyState, phase, generation, hosts, held, ranks, failures, not_before, deadline, place, places);
+MONARCH_FIELDS(StandbyState, phase, generation, hosts, held, ranks, failures, not_before, deadline, late_before, place,
+               places);
 MONARCH_FIELDS(MeshState, ranks, gangs, held, standby);
 MONARCH_FIELDS(ForeseenEnd, kind, why, by, kill);
 MONARCH_FIELDS(JobState, phase, job, term, hosts, slots, meshes, verdict, kill_ordered, next_event, start_deadline,
                time_deadline, lifetime_deadline, lifetime_warning, drain_deadline, reallocations, returned_at, adopting,
                unheard, boot_id, held_since, held_by, hold_remind_at, refusals, no_request_before, foreseen,
-               foreseen_deadline);
+               foreseen_deadline, late, late_before);
 
 }  // namespace monarch

@@ -132,7 +132,7 @@ void JobCore::on(const JobBegun& event) {
   state_.job = event.job;
   state_.term = event.term;
   state_.boot_id = event.boot_id;
-  state_.start_deadline = now_ + spec_.start_timeout;
+  give_time_to_start();
   state_.time_deadline = now_ + spec_.time_limit;
   const std::uint32_t wanted = spec_.hosts_needed() + spec_.spares();
   const std::size_t known = hosts_.size() - spec_.hosts_on_request();
@@ -169,8 +169,8 @@ void JobCore::on(const DeadlinePassed&) {
     Verdict verdict;
     verdict.exit_code = kExitUnreachable;
     verdict.cause.kind = CauseKind::kStart;
-    verdict.cause.summary =
-        text("not started within start_timeout (", to_text(spec_.start_timeout), "): ", missing_at_start());
+    verdict.cause.summary = text("not started within start_timeout (", to_text(spec_.start_timeout), ")",
+                                 late_since(state_.late_before), ": ", missing_at_start());
     verdict.cause.rule = "start_timeout: fail";
     verdict.reason = verdict.cause.summary;
     fail_job(std::move(verdict));

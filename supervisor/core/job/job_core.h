@@ -194,6 +194,8 @@ class JobCore {
   void launch(HostId host);
   Duration launch_deadline() const;
   Duration call_back_deadline() const;
+  std::string late_since(Duration before) const;
+  void give_time_to_start();
   void not_launched(std::vector<HostId> late);
   void not_called_back(HostId host);
   void host_failed(HostId host, LaunchFailure failure);

@@ -42,6 +42,7 @@ void JobCore::on(const WorkerLaunched& event) {
   state.answered_at = now_;
   state.times = event.worker.times;
   state.deadline = now_ + call_back_deadline();
+  state.late_before = state_.late;
   if (state_.phase == JobPhase::kShuttingDown) destroy(event.host);
 }
 

@@ -155,6 +155,7 @@ void JobCore::begin_generation(GangState& state) {
   state.fenced_by.clear();
   state.hung_because.clear();
   state.progress_deadline = recovers(state) ? now_ + spec_.start_timeout : Instant::never();
+  state.late_before = state_.late;
 }
 
 // Of a gang that was ready for long enough, where its program names no steps; or of one that was started again and has
@@ -166,8 +167,8 @@ void JobCore::progress_is_due(MeshId mesh, GangId g) {
   if (starts_nothing()) return;
   const std::vector<std::string> missing = not_ready(mesh, g);
   if (missing.empty()) return;
-  state.hung_because =
-      text("not ready within start_timeout (", to_text(spec_.start_timeout), "): waiting for ", some_of(missing));
+  state.hung_because = text("not ready within start_timeout (", to_text(spec_.start_timeout), ")",
+                            late_since(state.late_before), ": waiting for ", some_of(missing));
   if (state.phase != GangPhase::kReserving) return gang_failed(mesh, g);
   state.phase = GangPhase::kFailing;  // nothing of it runs
   check_gang(mesh, g);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "supervisor/core/health/fair_deadline.h"
 #include "supervisor/core/job/job_core.h"
 #include "transport/base/assert.h"
 #include "transport/base/limits.h"
@@ -75,10 +76,14 @@ void JobCore::on(const StoodStill& event) {
     grow(state.stop_deadline);
     grow(state.progress_deadline);
   });
+  state_.late = state_.late + event.gap;
   emit(event_of(EventKind::kSupervisorStoodStill, Severity::kInfo,
                 text("the supervisor did not run for ", to_text(Duration::milliseconds(event.gap.count_milliseconds())),
                      ": it was stopped, or its machine slept or had too much to do; nobody is blamed for that time")));
 }
+
+// For the end of what is said of somebody whose time is up: how late the supervisor was since that was set.
+std::string JobCore::late_since(Duration before) const { return late_words(state_.late - before); }
 
 // What nobody could say or hear while we were away is not held against anybody. Limits of the job's own time stay as
 // they were.
@@ -155,7 +160,10 @@ void JobCore::return_to_hosts() {
       case HostPhase::kJoined:
       case HostPhase::kEnded:
       case HostPhase::kLost: break;
-      case HostPhase::kLaunched: host.deadline = now_ + call_back_deadline(); break;
+      case HostPhase::kLaunched:
+        host.deadline = now_ + call_back_deadline();
+        host.late_before = state_.late;
+        break;
       case HostPhase::kLaunching: {
         // Its key was on the way to the supervisor that is gone, and can never be let in: it is ended, and launched
         // once more.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "supervisor/core/health/fair_deadline.h"
 #include "supervisor/core/job/job_core.h"
 #include "supervisor/core/job/occupants.h"
 #include "supervisor/core/job/some_of.h"
@@ -124,13 +123,11 @@ void JobCore::not_called_back(HostId id) {
           ? "; the supervisor is on the first host: may it be called there (control.address, control.ports)?"
       : tunnelled ? std::string_view()
                   : launch.no_call_back;
-  // By what its deadline grew, from when it was set: by the answer, or by a supervisor that came back.
-  const Duration late = state.deadline - std::max(state.answered_at, state_.returned_at) - call_back_deadline();
   host_failed(id, {.kind = LaunchFailureKind::kCallBack,
                    .phase = "call back",
                    .elapsed = now_ - state.launched_at,
                    .message = text("its worker runs, and has not reached ", where, " within ",
-                                   to_text(call_back_deadline()), late_words(std::max(late, Duration())), hint),
+                                   to_text(call_back_deadline()), late_since(state.late_before), hint),
                    .words = {},
                    .again = state.call_back_again});
   destroy(id);

@@ -52,6 +52,7 @@ void JobCore::begin_preparing(HostId id) {
                             .generation = {state_.term, preparation.generation.counter + 1},
                             .began = now_,
                             .deadline = now_ + spec_.prepare().timeout,
+                            .late_before = state_.late,
                             .ended_because = {}};
   actions_.emplace_back(SendStart{id, prepare_message(id)});
   const std::string& name = hosts_[id.value()].name;
@@ -104,7 +105,8 @@ void JobCore::stop_all_preparing() {
 
 void JobCore::preparation_is_due(HostId id) {
   if (host(id).preparation.phase != PreparePhase::kStopping) {
-    return stop_preparing(id, text("it took longer than spares.timeout (", to_text(spec_.prepare().timeout), ")"));
+    return stop_preparing(id, text("it took longer than spares.timeout (", to_text(spec_.prepare().timeout), ")",
+                                   late_since(host(id).preparation.late_before)));
   }
   host(id).preparation.deadline = Instant::never();
   give_up_host(id);

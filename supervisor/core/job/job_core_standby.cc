@@ -93,6 +93,7 @@ void JobCore::begin_standby(MeshId m, std::uint32_t s, std::vector<HostId> hosts
   standby.held.clear();
   standby.ranks.assign(mesh_spec(m).gang_size(), StandbyRankState{});
   standby.deadline = now_ + spec_.start_timeout;
+  standby.late_before = state_.late;
   standby.place.reset();
   for (std::size_t h = 0; h < standby.hosts.size(); ++h) {
     Reserve message = standby_reserve_message(m, s, h);
@@ -250,12 +251,13 @@ void JobCore::standby_deadlines() {
     if (standby.phase == StandbyPhase::kReserving) {
       return standby_failed(m, s,
                             text("not all of its hosts have said within start_timeout (", to_text(spec_.start_timeout),
-                                 ") that they hold what it needs"));
+                                 ") that they hold what it needs", late_since(standby.late_before)));
     }
     if (standby.phase == StandbyPhase::kStarting) {
-      return say_of_standby(m, s, EventKind::kStandbyLate, Severity::kWarning,
-                            text("is not at its gate within start_timeout (", to_text(spec_.start_timeout),
-                                 "): does its program call gate() of monarch_rank.py? It waits on"));
+      return say_of_standby(
+          m, s, EventKind::kStandbyLate, Severity::kWarning,
+          text("is not at its gate within start_timeout (", to_text(spec_.start_timeout), ")",
+               late_since(standby.late_before), ": does its program call gate() of monarch_rank.py? It waits on"));
     }
     if (standby.phase != StandbyPhase::kStopping) return;
     for (std::size_t i = 0; i < standby.ranks.size(); ++i) {

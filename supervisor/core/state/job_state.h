@@ -78,6 +78,7 @@ struct Preparation {
   Generation generation;                // the newest that was decided on this host
   Instant began;                        // it
   Instant deadline = Instant::never();  // to end by itself; kStopping: when the host is given up
+  Duration late_before;                 // as of JobState; of the time to end by itself
   std::string ended_because;            // kStopping
   bool output_complete = false;
 };
@@ -110,6 +111,7 @@ struct HostState {
   std::string lost_because;
   // kLaunched: when its hello must have come; kDestroying: when it is given up; after shutdown: when it is destroyed.
   Instant deadline = Instant::never();
+  Duration late_before;  // as of JobState; of kLaunched
   HostStanding standing = HostStanding::kGood;
   bool unproven = false;               // it was given up, and its worker may still live
   bool wanted = false;                 // by an operator's undrain, once the end of its worker is proven
@@ -202,6 +204,7 @@ struct GangState {
   bool out_of_memory = false;      // one such end was retried, and no progress came since
   std::optional<Crash> crash;      // the last, where its program names steps
   Instant progress_deadline = Instant::never();  // to be ready by; then: when being so for so long is progress
+  Duration late_before;                          // as of JobState; of the time to be ready
   std::string asked;                             // kStopping: by whom, to be started again
   std::optional<RankId> hung;                    // kFailing: because this one made no progress
   std::string hung_because;
@@ -243,6 +246,7 @@ struct StandbyState {
   std::uint32_t failures = 0;           // since it was last at its gate
   Instant not_before;                   // kWaiting: the end of its back-off
   Instant deadline = Instant::never();  // kStarting: it is told of; kStopping: its hosts are given up
+  Duration late_before;                 // as of JobState; until kStarting
   std::optional<GangId> place;          // kGiven
   std::vector<PastPlace> places;        // of its generations
 };
@@ -281,6 +285,10 @@ struct JobState {
   Instant no_request_before;                     // after them
   std::optional<ForeseenEnd> foreseen;           // since then nothing is started
   Instant foreseen_deadline = Instant::never();  // when the job is stopped for it
+  // How long the supervisor did not run, in all; at each deadline that others have, `late_before` is how long that was
+  // when it was set.
+  Duration late;
+  Duration late_before;  // of start_deadline
 };
 
 // Wanted alive: the stages in which a lease is granted.

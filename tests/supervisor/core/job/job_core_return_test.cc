@@ -52,6 +52,31 @@ TEST(JobCoreStoodStill, GivesWhoStartsTheTimeThatNobodyHad) {
       "blamed for that time");
 }
 
+TEST(JobCoreStoodStill, IsToldOfWhereAStartTakesTooLong) {
+  JobSpec spec = job_of(2, 1);
+  spec.start_timeout = Duration::seconds(60);
+  Driver job(spec);
+  job.begin();
+  job.join(0);
+  job.step(StoodStill{Duration::milliseconds(4'000)}, Duration::milliseconds(4'000));
+  job.step(StoodStill{Duration::milliseconds(3'300)}, Duration::milliseconds(3'300));
+  while (!job.core.state().verdict) job.pass_deadline();
+  const std::string& why = job.core.state().verdict->reason;
+  const std::string begins =
+      "not started within start_timeout (1m) (this machine was late by 7.3s meanwhile, which does not count): ";
+  EXPECT_EQ(why.substr(0, begins.size()), begins) << why;
+}
+
+TEST(JobCoreStoodStill, IsNotToldOfWhereItWasBeforeTheTimeThatIsOver) {
+  Driver job(job_of(2, 1));
+  job.begin();
+  job.step(StoodStill{Duration::seconds(500)}, Duration::seconds(500));
+  job.now = job.now + Duration::seconds(30);
+  job.step(WorkerLaunched{.host = HostId(0), .worker = {.reply = {.public_key = "key", .keeper_pid = 100}}});
+  while (job.told(EventKind::kHostFailed).empty()) job.pass_deadline();
+  EXPECT_EQ(job.told(EventKind::kHostFailed)[0].find("late"), std::string::npos) << job.told(EventKind::kHostFailed)[0];
+}
+
 TEST(JobCoreStoodStill, LeavesTheTimesOfTheJobsOwnAsTheyAre) {
   JobSpec spec = job_of(1, 1);
   spec.lifetime.max = Duration::seconds(3'600);
