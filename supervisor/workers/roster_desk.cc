@@ -71,14 +71,26 @@ void RosterDesk::pass_on(HostId host, const PostReport& report) {
   Heard& heard = heard_[host.value()];
   const bool is_first = heard.start == 0 && options_.returned.has_value();
   if (report.start != heard.start) {
-    if (!is_first && !report.before.empty() && options_.post_ended) options_.post_ended(host, report.before);
-    heard = {.start = report.start, .word = 0};
+    const bool ended = !is_first && !report.before.empty() && options_.post_ended;
+    if (ended && may_tell(heard)) options_.post_ended(host, report.before);
+    heard.start = report.start;
+    heard.word = 0;
   }
   for (const PostWord& word : report.words) {
     if (word.number <= heard.word) continue;
     heard.word = word.number;
-    if (!is_first && options_.tell_people) options_.tell_people(word.kind, word.text);
+    if (!is_first && options_.tell_people && may_tell(heard)) options_.tell_people(word.kind, word.text);
   }
+}
+
+// What is told is kept, and no host makes us write more than so much of it (I22).
+bool RosterDesk::may_tell(Heard& heard) const {
+  const Instant now = options_.now();
+  if (now >= heard.minute + Duration::seconds(60)) {
+    heard.minute = now;
+    heard.told = 0;
+  }
+  return ++heard.told <= kToldAMinute;
 }
 
 void RosterDesk::hear(HostId host, const PostReport& report) {

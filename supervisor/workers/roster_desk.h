@@ -43,6 +43,7 @@ class RosterDesk {
   static constexpr Duration kFloor = Duration::milliseconds(20);  // between two rosters
   static constexpr std::uint64_t kBytesPerSecond = 32U << 20U;    // of rosters, to all hosts together
   static constexpr std::size_t kFailures = 64;                    // that are told, the newest
+  static constexpr std::uint32_t kToldAMinute = 16;               // of a host's post; more is not told
 
   RosterDesk(const JobCore& core, RosterDeskOptions options);
 
@@ -58,6 +59,13 @@ class RosterDesk {
     Instant at;                // when it was sent a roster last
     std::uint64_t number = 0;  // its
   };
+  struct Heard {
+    std::uint64_t start = 0;  // of the post; 0: nothing was heard of it
+    std::uint64_t word = 0;   // the last that was passed on
+    Instant minute;           // when that began
+    std::uint32_t told = 0;   // within it
+  };
+  bool may_tell(Heard& heard) const;
   void pass_on(HostId host, const PostReport& report);
   void look();
   void tell();
@@ -73,11 +81,7 @@ class RosterDesk {
   Roster newest_;                          // as it was looked at last; its number is 0: none yet
   std::shared_ptr<const Roster> durable_;  // what is told; owners: this, and what waits to be durable
   std::vector<Sent> sent_;                 // by HostId
-  struct Heard {
-    std::uint64_t start = 0;  // of the post; 0: nothing was heard of it
-    std::uint64_t word = 0;   // the last that was passed on
-  };
-  std::vector<Heard> heard_;  // by HostId
+  std::vector<Heard> heard_;               // by HostId
   Instant looked_at_;
   Duration pause_ = kFloor;  // until the next look
   bool armed_ = false;

@@ -135,6 +135,15 @@ TEST_F(RosterDeskTest, TellsOnceHowAPostHasEnded) {
   EXPECT_EQ(ended_.size(), 1U);
 }
 
+TEST_F(RosterDeskTest, IsMadeToTellSoMuchAMinuteByAHostAndNoMore) {
+  PostReport report{.port = 8'000, .roster_term = Term(1), .start = 1, .before = "killed by SIGKILL"};
+  for (; report.start <= 100; ++report.start) desk_->hear(HostId(1), report);
+  EXPECT_EQ(ended_.size(), RosterDesk::kToldAMinute);
+  pass(Duration::seconds(60));
+  desk_->hear(HostId(1), report);
+  EXPECT_EQ(ended_.size(), RosterDesk::kToldAMinute + 1);
+}
+
 TEST_F(RosterDeskTest, TellsChangesThatComeTogetherAsOneAndNothingWhereNothingIsAnother) {
   both_are_there();
   for (int times = 0; times < 10; ++times) desk_->changed();
