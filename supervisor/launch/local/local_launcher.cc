@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 #include <utility>
 
 #include "supervisor/core/state/first_cause.h"
@@ -39,6 +40,19 @@ constexpr Duration kLateSweepPeriod = Duration::seconds(1);
 // again at once.
 constexpr Duration kDaemonsOwnTime = Duration::seconds(3);
 
+// " (why)": the last error of a worker's log from that byte on, which says more than its exit code. Empty: there is none.
+std::string last_error_of(const std::string& log, off_t from) {
+  std::ifstream lines(log);
+  lines.seekg(from);
+  std::string last;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t error = line.find(" error [");
+    const std::size_t words = line.find("] ", error);
+    if (error != std::string::npos && words != std::string::npos) last = line.substr(words + 2);
+  }
+  return last.empty() ? "" : text(" (", printable(last), ")");
+}
+
 RankId key_of(HostId host) { return {kWorkersMesh, Rank(host.value())}; }
 
 }  // namespace
@@ -55,6 +69,10 @@ LocalLauncher::~LocalLauncher() {
   for (const auto& [host, worker] : started_) loop_.forget(worker.watch);
 }
 
+std::string LocalLauncher::log_of(HostId host) const {
+  return text(options_.log_directory, "/worker.", options_.host_names[host.value()], ".log");
+}
+
 void LocalLauncher::launch(HostId host, const Bootstrap& bootstrap) {
   launched_at_[host] = loop_.now();
   const Status status = start(host, bootstrap);
@@ -64,8 +82,8 @@ void LocalLauncher::launch(HostId host, const Bootstrap& bootstrap) {
 Status LocalLauncher::start(HostId host, const Bootstrap& bootstrap) {
   MONARCH_ASSIGN(ProgramPipe input, make_program_pipe(PipeEnd::kWrite));
   MONARCH_ASSIGN(ProgramPipe output, make_program_pipe(PipeEnd::kRead));
-  const std::string log_path = text(options_.log_directory, "/worker.", bootstrap.host_name, ".log");
-  MONARCH_ASSIGN(UniqueFd log, open_program_log(log_path));
+  MONARCH_ASSIGN(UniqueFd log, open_program_log(log_of(host)));
+  log_begins_[host] = ::lseek(log.get(), 0, SEEK_END);
 
   FrameHeader header;
   header.job = options_.job;
@@ -258,14 +276,15 @@ void LocalLauncher::note(const RankReport& report) {
   started_.erase(found);
   to_adopt_.erase(host);                // its end is told
   (void)guard_.forget(report.process);  // if it is lost, the guard forgets at its own end
+  const bool orderly = report.end.kind == EndKind::kExited && report.end.value == 0;
+  const bool says_why = report.end.kind == EndKind::kExited && !orderly;
+  std::string how = text(describe_end(report.end), says_why ? last_error_of(log_of(host), log_begins_[host]) : "");
   if (pending_.contains(host)) {
     // Its last words may still be in the pipe; they say more than its exit code.
     read_reply(host);
-    if (pending_.contains(host))
-      fail(host, text("the worker ended before it told its key: ", describe_end(report.end)));
+    if (pending_.contains(host)) fail(host, text("the worker ended before it told its key: ", how));
   }
-  const bool orderly = report.end.kind == EndKind::kExited && report.end.value == 0;
-  begin_telling(host, {.how = describe_end(report.end), .orderly = orderly});
+  begin_telling(host, {.how = std::move(how), .orderly = orderly});
 }
 
 // Each end once, and not from within the call that brings it.

@@ -5,6 +5,8 @@
 //
 // Thread: the supervisor's loop. Lifetime: shorter than the guard's.
 
+#include <sys/types.h>
+
 #include <map>
 #include <memory>
 #include <set>
@@ -81,6 +83,7 @@ class LocalLauncher final : public Launcher {
   void finish_reply(HostId host);
   void drop_pending(HostId host);
   void fail(HostId host, std::string error);
+  std::string log_of(HostId host) const;  // its worker's
   void never_started(HostId host);
   void learn_pid(Worker& worker, std::int32_t pid);
   void watch_directly(HostId host);
@@ -100,6 +103,7 @@ class LocalLauncher final : public Launcher {
   std::set<HostId> to_adopt_;
   std::set<HostId> to_destroy_;  // of an earlier supervisor's, once the guard has told which of them are there
   std::map<HostId, Instant> launched_at_;
+  std::map<HostId, off_t> log_begins_;        // of the worker that was launched last
   std::map<HostId, std::uint64_t> launches_;  // how often, by this supervisor
   std::map<HostId, Pending> pending_;
   std::map<HostId, Worker> started_;  // by this supervisor or an earlier one

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "tests/supervisor/client/scratch.h"
@@ -105,6 +106,31 @@ TEST_F(LocalLaunch, TellsNoEndWhileAnythingOfTheWorkerLives) {
   EXPECT_EQ(::waitpid(daemon, nullptr, 0), daemon);
   EXPECT_TRUE(run_until([&] { return ended_.has_value(); }));
   EXPECT_FALSE(run_until([&] { return ends_ > 1; }, Duration::milliseconds(50)));
+}
+
+// Its exit code alone would say nothing of a limit that it has met.
+TEST_F(LocalLaunch, SaysTheLastErrorOfAWorkerThatFailed) {
+  UniqueFd workers_log;
+  auto peer = SeqpacketChannel::create(
+      loop(), std::move(guards_end_),
+      {.on_frame = [&](const Frame&, std::vector<UniqueFd> fds) { workers_log = std::move(fds.at(2)); },
+       .on_closed = [](const Error&) {}});
+  ASSERT_TRUE(peer.ok());
+  ASSERT_TRUE(run_until([&] { return workers_log.valid(); }));
+  const std::string_view words =
+      "2026-11-28T00:03:24.286Z 7 info [keeper v1] all is well\n"
+      "2026-11-28T00:03:24.286Z 8 error [daemon v1] beating: no threads (22 at most: ulimit -u)\n"
+      "2026-11-28T00:03:24.287Z 7 warning [keeper v1] the guarded process exited with 70\n";
+  ASSERT_EQ(::write(workers_log.get(), words.data(), words.size()), static_cast<ssize_t>(words.size()));
+  RankReport report;
+  report.process.rank = {MeshId(0xFFFF'FFFFU), Rank(0)};
+  report.process.generation = Generation{Term(1), 1};
+  report.phase = RankPhase::kEnded;
+  report.end = {.kind = EndKind::kExited, .value = 70};
+  launcher_->on_changed(report);
+  ASSERT_TRUE(run_until([&] { return failed_.has_value(); }));
+  EXPECT_EQ(*failed_,
+            "the worker ended before it told its key: exit code 70 (beating: no threads (22 at most: ulimit -u))");
 }
 
 TEST_F(LocalLaunch, WaitsForAWorkerThatHoldsItsOutputWhenTheGuardDies) {
