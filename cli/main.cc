@@ -14,6 +14,7 @@
 #include "cli/args/say.h"
 #include "cli/commands.h"
 #include "transport/base/exit_code.h"
+#include "transport/base/system/thread_limits.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -83,6 +84,11 @@ int run_invocation(const Invocation& invocation, Context& context) {
 
 int run_monarch(const std::vector<std::string>& line) {
   open_standard_descriptors();
+  if (const std::string why = why_stack_is_too_small(); !why.empty()) {
+    const std::string words = text("monarch: ", why, "\n");
+    (void)!::write(STDERR_FILENO, words.data(), words.size());  // who reads it may be gone
+    return kExitInternal;
+  }
   const Environment env = Environment::of_this_process(environ);
   Context context{.env = env, .executable = own_path(), .terminal = Terminal::of_this_process(env)};
   context.terminal.decide_colours(ColourWhen::kAuto, context.env);

@@ -10,6 +10,8 @@
 
 #include "transport/base/exit_code.h"
 #include "transport/base/marks.h"
+#include "transport/base/system/thread_limits.h"
+#include "transport/base/text.h"
 #include "transport/loop/signals.h"
 #include "transport/process/hidden_memory.h"
 #include "worker/daemon/daemon_main.h"
@@ -41,6 +43,11 @@ constexpr std::string_view kUsage =
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (const std::string why = monarch::why_stack_is_too_small(); !why.empty()) {
+    const std::string words = monarch::text("monarch-worker: ", why, "\n");
+    (void)!::write(STDERR_FILENO, words.data(), words.size());  // a closed end wants none
+    return monarch::kExitInternal;
+  }
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   // A connection that breaks is told by its descriptor, and a full file by its write.
   monarch::ignore_what_is_for_ranks();

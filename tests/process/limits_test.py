@@ -130,6 +130,14 @@ class Forks(users.UserTest, recovery.RecoveryTest):
         self.assert_ends_with_it(run)
 
 
+    def test_a_stack_that_is_too_small_is_named_at_once(self):
+        if harness.SANITIZED:
+            self.skipTest("a sanitizer needs more stack than that before the program begins")
+        done = self.start_program("/bin/bash", "-c", f"ulimit -s 64; exec {harness.MONARCH} run {self.job('exit 9', hosts=1, slots=1)}").finished(20)
+        self.assertEqual((done.status, done.out, done.err),
+                         (70, "", "monarch: the stack may have 64KiB (ulimit -s), and 256KiB are needed at least\n"))
+        self.assert_nothing_left()
+
     def test_too_few_processes_for_one_generation_are_named_and_tried_once(self):
         if self.uid == 0:
             self.skipTest("root has no limit of processes")
@@ -137,7 +145,7 @@ class Forks(users.UserTest, recovery.RecoveryTest):
         done = self.start_program(*self.prefix, "/bin/bash", "-c", f"ulimit -u 60; exec {self.program} run {spec}").finished(60)
         verdict = self.assert_result(done, 126, "failed")
         self.assertRegex(verdict["reason"], r"could not be executed: .*\(60 processes of this user at most: ulimit -u\): "
-                                            "Resource temporarily unavailable$")
+                                            r"Resource temporarily unavailable( \(or first: .*)?$")
         self.assertEqual(len(self.events("gang.starting")), 1)
         self.assert_nothing_left()
 

@@ -16,14 +16,14 @@
 #include <utility>
 
 #include "transport/base/result.h"
-#include "transport/base/text.h"
+#include "transport/base/system/thread_limits.h"
 #include "transport/base/unique_fd.h"
 
 namespace monarch {
 
 class JoiningThread {
  public:
-  // Runs work(stop); `stop` is readable from begin_stop() on. kBusy: the user's limit of processes is reached.
+  // Runs work(stop); `stop` is readable from begin_stop() on. kBusy: a limit is reached, which the message names.
   template <class Work>
   static Result<std::unique_ptr<JoiningThread>> start(Work work) {
     UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -32,7 +32,7 @@ class JoiningThread {
     try {
       made->thread_ = std::thread([work = std::move(work), fd = made->stop_.get()]() mutable { work(fd); });
     } catch (const std::system_error& error) {
-      return Error{ErrorCode::kBusy, text("starting a thread: ", error.what())};
+      return thread_error(error.code().value());
     }
     return made;
   }

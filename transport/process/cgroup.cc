@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "transport/base/sanitizers.h"
+#include "transport/base/system/own_group.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -42,52 +43,6 @@ std::vector<std::string> words(const std::string& line) {
   return parts;
 }
 
-struct Mount {
-  std::string root;   // of the hierarchy, as mounted here
-  std::string point;  // where
-};
-
-// proc_pid_mountinfo(5): id parent major:minor root point options fields… - type source superoptions
-std::optional<Mount> find_mount(std::string_view type, std::string_view controller) {
-  std::istringstream lines(read_file("/proc/self/mountinfo"));
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t dash = line.find(" - ");
-    if (dash == std::string::npos) continue;
-    const auto left = words(line.substr(0, dash));
-    const auto right = words(line.substr(dash + 3));
-    if (left.size() < 5 || right.size() < 3 || right[0] != type) continue;
-    const std::string options = text(',', right[2], ',');
-    if (!controller.empty() && options.find(text(',', controller, ',')) == std::string::npos) continue;
-    return Mount{left[3], left[4]};
-  }
-  return std::nullopt;
-}
-
-// The path of /proc/self/cgroup's line for the controller, or of the v2 line for "".
-std::optional<std::string> own_path(std::string_view controller) {
-  std::istringstream lines(read_file("/proc/self/cgroup"));
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const bool matches = controller.empty()
-                             ? controllers.empty()
-                             : text(',', controllers, ',').find(text(',', controller, ',')) != std::string::npos;
-    if (matches) return line.substr(second + 1);
-  }
-  return std::nullopt;
-}
-
-std::optional<std::string> own_folder(std::string_view type, std::string_view controller) {
-  const auto mount = find_mount(type, controller);
-  const auto path = own_path(controller);
-  if (!mount || !path) return std::nullopt;
-  std::string below = *path;
-  if (mount->root != "/" && below.starts_with(mount->root)) below.erase(0, mount->root.size());
-  return below == "/" ? mount->point : mount->point + below;
-}
-
 std::optional<long long> keyed_number(const std::string& content, std::string_view key) {
   std::istringstream lines(content);
   for (std::string line; std::getline(lines, line);) {
@@ -103,7 +58,7 @@ std::optional<long long> keyed_number(const std::string& content, std::string_vi
 }  // namespace
 
 Result<std::unique_ptr<CgroupFolder>> CgroupFolder::own() {
-  const auto path = own_folder("cgroup2", "");
+  const auto path = own_group_folder("cgroup2", "");
   if (!path) return Error{ErrorCode::kUnsupported, "no cgroup v2 hierarchy is mounted here"};
   UniqueFd folder(::open(path->c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!folder.valid()) return errno_error(text("opening ", *path), errno);
@@ -111,7 +66,7 @@ Result<std::unique_ptr<CgroupFolder>> CgroupFolder::own() {
 }
 
 Result<std::unique_ptr<CgroupFolder>> CgroupFolder::top() {
-  const auto mount = find_mount("cgroup2", "");
+  const auto mount = find_group_mount("cgroup2", "");
   if (!mount) return Error{ErrorCode::kUnsupported, "no cgroup v2 hierarchy is mounted here"};
   UniqueFd folder(::open(mount->point.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!folder.valid()) return errno_error(text("opening ", mount->point), errno);
@@ -219,29 +174,11 @@ std::string CgroupFolder::read(const char* file) const {
 }
 
 std::optional<long long> own_oom_kills() {
-  if (const auto v2 = own_folder("cgroup2", "")) {
+  if (const auto v2 = own_group_folder("cgroup2", "")) {
     if (const auto count = keyed_number(read_file(*v2 + "/memory.events"), "oom_kill")) return count;
   }
-  if (const auto v1 = own_folder("cgroup", "memory")) {
+  if (const auto v1 = own_group_folder("cgroup", "memory")) {
     return keyed_number(read_file(*v1 + "/memory.oom_control"), "oom_kill");
-  }
-  return std::nullopt;
-}
-
-std::optional<FullGroup> own_full_group() {
-  const auto number_in = [](const std::string& path) -> std::optional<long long> {
-    const std::string content = read_file(path);
-    long long value = 0;  // none in `max`
-    const auto parsed = std::from_chars(content.data(), content.data() + content.size(), value);
-    return parsed.ec == std::errc() ? std::optional(value) : std::nullopt;
-  };
-  for (const auto& [type, controller] : {std::pair("cgroup2", ""), std::pair("cgroup", "pids")}) {
-    for (auto path = own_folder(type, controller); path && path->size() > 1; path->erase(path->rfind('/'))) {
-      const auto most = number_in(*path + "/pids.max");
-      const auto now = number_in(*path + "/pids.current");
-      if (most && now && *now >= *most) return FullGroup{*path, *most};
-      if (path->rfind('/') == std::string::npos) break;
-    }
   }
   return std::nullopt;
 }

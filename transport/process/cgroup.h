@@ -71,14 +71,6 @@ class CgroupFolder {
 // unknown.
 std::optional<long long> own_oom_kills();
 
-// A group that has as many processes as it may have.
-struct FullGroup {
-  std::string path;
-  long long most = 0;
-};
-// The nearest one from this process's own upwards, of v2 or v1.
-std::optional<FullGroup> own_full_group();
-
 // Why this process cannot give what it starts groups of their own; nothing: one was made, joined and removed.
 std::optional<std::string> no_group_because();
 

@@ -1,21 +1,12 @@
 #include "transport/process/process_limits.h"
 
-#include <sys/resource.h>
-
 #include <cerrno>
 #include <utility>
 
+#include "transport/base/system/thread_limits.h"
 #include "transport/base/text.h"
-#include "transport/process/cgroup.h"
 
 namespace monarch {
-
-std::string processes_limit() {
-  if (const auto full = own_full_group()) return text(full->most, " processes at most in ", full->path, ": pids.max");
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NPROC, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
-  return text(limit.rlim_cur, " processes of this user at most: ulimit -u");
-}
 
 StepFailure with_limit(StepFailure failure) {
   if (failure.exit_code != 0) return failure;

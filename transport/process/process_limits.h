@@ -10,10 +10,6 @@
 
 namespace monarch {
 
-// What is behind EAGAIN of fork(2) and execve(2): "100 processes of this user at most: ulimit -u", or the group that is
-// full; empty where neither explains it.
-std::string processes_limit();
-
 // With the limit that was met in its detail: "fork (100 processes of this user at most: ulimit -u)". Others stay as
 // they are.
 StepFailure with_limit(StepFailure failure);

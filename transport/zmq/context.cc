@@ -1,11 +1,15 @@
 #include "transport/zmq/context.h"
 
+#include <poll.h>
 #include <zmq.h>
 
 #include <cerrno>
+#include <utility>
+#include <vector>
 
 #include "transport/base/sanitizers.h"
 #include "transport/base/text.h"
+#include "transport/loop/joining_thread.h"
 
 #if MONARCH_THREAD_SANITIZER
 // The system's libzmq and libsodium are not instrumented and synchronise by instructions of their own, so that every
@@ -65,8 +69,26 @@ std::string libzmq_version() {
   return text(facts.major, ".", facts.minor, ".", facts.patch);
 }
 
+namespace {
+
+// WARNING: libzmq starts its threads with the first socket, and aborts the process where it cannot (src/thread.cpp).
+Status have_room_for_threads(int count) {
+  std::vector<std::unique_ptr<JoiningThread>> tried;
+  for (int i = 0; i < count; ++i) {
+    MONARCH_ASSIGN(auto thread, JoiningThread::start([](int stop) {
+                     pollfd stopped{stop, POLLIN, 0};
+                     (void)::poll(&stopped, 1, -1);
+                   }));
+    tried.push_back(std::move(thread));
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<std::unique_ptr<ZmqContext>> ZmqContext::create(const Options& options) {
   MONARCH_TRY(fit_for_use(libzmq_facts()));
+  MONARCH_TRY(have_room_for_threads(options.io_threads + 1));  // and the one that ends sockets
   void* native = zmq_ctx_new();
   if (native == nullptr) return zmq_error("making a zmq context", errno);
   if (zmq_ctx_set(native, ZMQ_IO_THREADS, options.io_threads) != 0) {

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "transport/base/log.h"
+#include "transport/base/system/thread_limits.h"
 
 namespace monarch {
 
@@ -101,8 +102,8 @@ std::size_t ListenerDoor::turn_away() const {
   std::size_t count = 0;
   try {
     std::thread([&count, this] { count = turn_away_all(listener_.get()); }).join();
-  } catch (const std::system_error& error) {  // the user's limit of processes
-    log_warn("who waits at a closed port is not turned away: ", error.what());
+  } catch (const std::system_error& error) {
+    log_warn("who waits at a closed port is not turned away: ", thread_error(error.code().value()).message);
   }
   return count;
 }

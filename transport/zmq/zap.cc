@@ -10,10 +10,12 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "transport/base/clock.h"
+#include "transport/base/system/thread_limits.h"
 #include "transport/base/text.h"
 #include "transport/loop/event_loop.h"
 
@@ -121,16 +123,17 @@ Result<std::unique_ptr<ZapHandler>> ZapHandler::start(ZmqContext& context, const
   MONARCH_ASSIGN(auto commands, Commands::create(kTablesWaiting));
   MONARCH_ASSIGN(auto socket, ZmqSocket::create(context, ZMQ_ROUTER));
   MONARCH_TRY(socket->bind(kEndpoint));
-  return std::unique_ptr<ZapHandler>(new ZapHandler(std::move(commands), std::move(socket), options));
+  std::unique_ptr<ZapHandler> made(new ZapHandler(std::move(commands), std::move(socket)));
+  try {
+    made->thread_ = std::thread([self = made.get(), options] { run(*self->commands_, *self->socket_, options); });
+  } catch (const std::system_error& error) {
+    return thread_error(error.code().value());
+  }
+  return made;
 }
 
-ZapHandler::ZapHandler(std::unique_ptr<Commands> commands, std::unique_ptr<ZmqSocket> socket,
-                       const Admission::Options& options)
-    : commands_(std::move(commands)),
-      socket_(std::move(socket)),
-      thread_([this, options] { run(*commands_, *socket_, options); }) {}
-
 ZapHandler::~ZapHandler() {
+  if (!thread_.joinable()) return;  // it could not be started
   // Full only if the thread is stuck; then joining would wait for ever.
   if (!commands_->put(Stop{})) die("it takes no commands");
   thread_.join();

@@ -41,7 +41,8 @@ class ZapHandler {
   using Command = std::variant<AllowTable, Stop>;
   using Commands = Inbox<Command>;
 
-  ZapHandler(std::unique_ptr<Commands> commands, std::unique_ptr<ZmqSocket> socket, const Admission::Options& options);
+  ZapHandler(std::unique_ptr<Commands> commands, std::unique_ptr<ZmqSocket> socket)
+      : commands_(std::move(commands)), socket_(std::move(socket)) {}
   static void run(Commands& commands, ZmqSocket& socket, Admission::Options options);
 
   std::unique_ptr<Commands> commands_;

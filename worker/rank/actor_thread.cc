@@ -6,8 +6,10 @@
 #include <system_error>
 #include <utility>
 
+#include "transport/base/system/thread_limits.h"
 #include "transport/base/text.h"
 #include "worker/rank/deliveries.h"
+#include "worker/rank/rank_words.h"
 
 namespace monarch {
 
@@ -25,12 +27,12 @@ Result<std::unique_ptr<ActorThread>> ActorThread::make(const monarch_class_v1& o
   try {
     made->thread_ = std::thread([self = made.get(), &place] { self->live(place); });
   } catch (const std::system_error& error) {
-    return Error{ErrorCode::kBusy, text("starting a thread: ", error.what())};
+    return thread_error(error.code().value());
   }
   std::unique_lock lock(made->mutex_);
   made->changed_.wait(lock, [&] { return made->made_; });
   if (made->actor_ != nullptr) return made;
-  const std::string why = made->why_not_;
+  const std::string why = with_threads_limit(made->why_not_);
   lock.unlock();
   return Error{ErrorCode::kInvalid, why};
 }
@@ -163,8 +165,11 @@ void ActorThread::summon() {
     helpers_.emplace_back([this] { help(); });
     ++idle_helpers_;
     alone_ = false;
-  } catch (const std::system_error&) {
-    alone_ = true;  // the user's limit of processes is reached
+  } catch (const std::system_error& error) {
+    alone_ = true;
+    if (std::exchange(told_, true)) return;
+    say(text("actor ", name_,
+             ": calls wait that could run beside others: ", thread_error(error.code().value()).message));
   }
 }
 

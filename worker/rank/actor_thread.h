@@ -100,6 +100,7 @@ class ActorThread {
   std::map<const monarch_endpoint_v1*, Lane> lanes_;  // the others
   std::size_t idle_helpers_ = 0;
   bool alone_ = false;  // no thread is to be had just now: what should overlap does not
+  bool told_ = false;   // of that
   std::vector<std::thread> helpers_;
   std::thread thread_;
 };

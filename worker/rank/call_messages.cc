@@ -12,6 +12,18 @@ bool are_named(const std::vector<RankSteps>& ranks, std::uint32_t rank) {
   });
 }
 
+std::vector<std::uint32_t> missing_of(const std::vector<RankSteps>& ranks, std::vector<std::uint32_t> answered) {
+  std::sort(answered.begin(), answered.end());
+  std::vector<std::uint32_t> missing;
+  for (const RankSteps& steps : ranks) {
+    for (std::uint32_t i = 0; i < steps.count; ++i) {
+      const std::uint32_t rank = steps.first + i * steps.step;
+      if (!std::binary_search(answered.begin(), answered.end(), rank)) missing.push_back(rank);
+    }
+  }
+  return missing;
+}
+
 std::uint32_t kind_of(OutcomeKind kind) {
   switch (kind) {
     case OutcomeKind::kValue: return MONARCH_VALUE;

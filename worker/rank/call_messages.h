@@ -25,6 +25,9 @@ PostCall message_of(const monarch_call_v1& asked, Instant now);
 // Whether a rank is among them.
 bool are_named(const std::vector<RankSteps>& ranks, std::uint32_t rank);
 
+// Those of them that have not answered, in their order.
+std::vector<std::uint32_t> missing_of(const std::vector<RankSteps>& ranks, std::vector<std::uint32_t> answered);
+
 // MONARCH_VALUE …
 std::uint32_t kind_of(OutcomeKind kind);
 

@@ -43,22 +43,22 @@ void Calls::stop() {
   for (const auto& [number, call] : left) end(call, {MONARCH_GONE, "this process ends"});
 }
 
-std::shared_ptr<DoorThread> Calls::door() {
+Result<std::shared_ptr<DoorThread>> Calls::door() {
   const std::lock_guard lock(starting_);
-  if (door_ == nullptr && !stopped_) {
-    auto started = DoorThread::start(
-        door_path_, hello_,
-        {.came =
-             [this](const DoorThread::Connection& connection) {
-               came(connection);
-               send_unsent(connection);
-             },
-         .heard = [this](const DoorThread::Connection&, DoorClient::Heard& heard) { this->heard(heard); },
-         .ended = [this](const DoorThread::Connection& connection,
-                         const std::string& why) { end_all_of(connection, why); },
-         .look = [this] { return expire(); },
-         .cut_off = cut_off_});
-    if (started.ok()) door_ = std::move(*started);
+  if (stopped_) return Error{ErrorCode::kGone, "this process is about to end"};
+  if (door_ == nullptr) {
+    MONARCH_ASSIGN(door_, DoorThread::start(door_path_, hello_,
+                                            {.came =
+                                                 [this](const DoorThread::Connection& connection) {
+                                                   came(connection);
+                                                   send_unsent(connection);
+                                                 },
+                                             .heard = [this](const DoorThread::Connection&,
+                                                             DoorClient::Heard& heard) { this->heard(heard); },
+                                             .ended = [this](const DoorThread::Connection& connection,
+                                                             const std::string& why) { end_all_of(connection, why); },
+                                             .look = [this] { return expire(); },
+                                             .cut_off = cut_off_}));
   }
   return door_;
 }
@@ -103,7 +103,9 @@ std::uint64_t Calls::call(const monarch_call_v1& asked) {
             .ring = {},
             .on_answer = asked.on_answer,
             .user = asked.user};
-  const std::shared_ptr<DoorThread> by = door();
+  const auto found = door();
+  const std::shared_ptr<DoorThread> by = found.ok() ? *found : nullptr;
+  const std::string no_answer = found.ok() ? "the post of this host does not answer" : found.error().message;
   const bool tries = (asked.flags & MONARCH_CALL_TRY) != 0;
   const Instant patience = now + (tries ? Duration::zero() : kPostPatience);
   const bool by_deadline = message.deadline && *message.deadline < patience;
@@ -126,11 +128,12 @@ std::uint64_t Calls::call(const monarch_call_v1& asked) {
     }
     lock.unlock();
     if (tries) {
-      end(call, {MONARCH_BUSY, busy.empty() ? "the post of this host does not answer just now" : busy});
+      end(call, {MONARCH_BUSY, busy.empty() ? text(no_answer, " just now") : busy});
       return message.id;
     }
-    end(call, by_deadline ? Ending{MONARCH_DEADLINE, "it was not sent: the post of this host does not answer"}
-                          : Ending{MONARCH_REFUSED, "the post of this host does not answer"});
+    const bool late = by != nullptr && by_deadline;
+    end(call,
+        late ? Ending{MONARCH_DEADLINE, text("it was not sent: ", no_answer)} : Ending{MONARCH_REFUSED, no_answer});
     return message.id;
   }
   const std::uint64_t number = message.id;
@@ -281,13 +284,14 @@ void Calls::cancel(std::uint64_t number) {
   if (const auto call = take(number)) end(*call, {MONARCH_CANCELLED, "its caller has cancelled it"});
 }
 
-bool Calls::wait() {
-  const std::shared_ptr<DoorThread> by = door();
-  return by != nullptr && by->wait(Instant::never()) != nullptr;
+Status Calls::wait() {
+  MONARCH_ASSIGN(const std::shared_ptr<DoorThread> by, door());
+  if (by->wait(Instant::never()) == nullptr) return Error{ErrorCode::kGone, "this process is about to end"};
+  return {};
 }
 
 const RosterMesh* Calls::mesh(const std::string& name) {
-  if (!wait()) return nullptr;
+  if (!wait().ok()) return nullptr;
   const std::lock_guard lock(mutex_);
   const auto found = meshes_.find(name);
   return found == meshes_.end() ? nullptr : &found->second;
@@ -384,15 +388,9 @@ void Calls::end_all_of(const DoorThread::Connection& connection, const std::stri
 }
 
 void Calls::end(const Call& call, const Ending& ending) {
-  std::vector<std::uint32_t> answered = call.answered;
-  std::sort(answered.begin(), answered.end());
-  for (const RankSteps& ranks : call.ranks) {
-    for (std::uint32_t i = 0; i < ranks.count; ++i) {
-      const std::uint32_t rank = ranks.first + i * ranks.step;
-      if (std::binary_search(answered.begin(), answered.end(), rank)) continue;
-      const monarch_answer_v1 said = answer_of(rank, ending.kind, ending.text);
-      call.on_answer(call.user, &said);
-    }
+  for (const std::uint32_t rank : missing_of(call.ranks, call.answered)) {
+    const monarch_answer_v1 said = answer_of(rank, ending.kind, ending.text);
+    call.on_answer(call.user, &said);
   }
   call.on_answer(call.user, nullptr);
 }

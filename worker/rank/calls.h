@@ -51,8 +51,8 @@ class Calls {
   void cancel(std::uint64_t number);
   // Waits for the post's first word. nullptr: there is no such mesh, or this process is about to end. Never freed.
   const RosterMesh* mesh(const std::string& name);
-  // For the post's first word. False: this process is about to end.
-  bool wait();
+  // For the post's first word. kBusy: no thread for that is to be had. kGone: this process is about to end.
+  Status wait();
   // The actor has nothing else to do until the call is over, and runs that delivery. The ring of actors that would wait
   // for ever, as the post says; empty: none is known. A post that does not say anything is asked again by the next.
   std::string begin_wait(std::uint64_t number, const std::string& actor, std::uint64_t delivery);
@@ -87,7 +87,7 @@ class Calls {
     std::string text;
   };
 
-  std::shared_ptr<DoorThread> door();
+  Result<std::shared_ptr<DoorThread>> door();
   // True: the thread of the door has to look for it sooner than it was about to.
   bool enter(std::uint64_t number, const Call& call);
   void forget_due(std::uint64_t number, const Call& call);

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "transport/base/system/thread_limits.h"
 #include "transport/base/text.h"
 #include "worker/rank/actor_thread.h"
 
@@ -34,7 +35,7 @@ void fail(monarch_delivery_v1* delivery, const char* type, const char* text, con
   CallOutcome outcome;
   outcome.kind = OutcomeKind::kRemoteError;
   outcome.type = text_of(type);
-  outcome.text = text_of(text);
+  outcome.text = with_threads_limit(text_of(text));
   outcome.traceback = text_of(traceback);
   delivery->of->answer(delivery, std::move(outcome), {});
 }
@@ -85,7 +86,7 @@ RankHost::RankHost(const RankPlace& place, bool watches, Calls::CutOff cut_off)
   table_.runtime = this;
 }
 
-bool RankHost::wait_for_post() { return calls_.wait(); }
+Status RankHost::wait_for_post() { return calls_.wait(); }
 
 std::string RankHost::begin_wait(std::uint64_t call) {
   if (calls_.is_here()) return "a wait on the thread that brings the answers (of then(), of on_failure()) has no end";

@@ -31,8 +31,8 @@ class RankHost {
   Deliveries& deliveries() { return deliveries_; }
   // Nothing is called any more: what is under way ends.
   void end_calls() { calls_.stop(); }
-  // False: this process is about to end.
-  bool wait_for_post();
+  // kBusy: no thread for that is to be had. kGone: this process is about to end.
+  Status wait_for_post();
 
  private:
   // The dims of a mesh as C reads them. They stay where they are.

@@ -17,6 +17,7 @@
 
 #include "transport/base/exit_code.h"
 #include "transport/base/launcher_variables.h"
+#include "transport/base/system/thread_limits.h"
 #include "transport/base/text.h"
 #include "worker/rank/actor_thread.h"
 #include "worker/rank/door_thread.h"
@@ -129,7 +130,7 @@ int serve(RankProcess& process) {
   auto door =
       DoorThread::start(process.place.post, serving_hello(process, actors),
                         intake.handlers([&process](const std::string& why) { leave_cut_off(process.place, why); }));
-  if (!door) return refuse(kExitFailed, door.error().message);
+  if (!door) return refuse(kExitFailed, text(process.place.name(), ": ", door.error().message));
   (void)(*door)->wait(Instant::never());
   const Ending ending;  // before that TERM does what it does to any process: nothing is there that could end in order
   say_ready();
@@ -150,13 +151,13 @@ int drive(RankProcess& process) {
   if (!found) return refuse(kExitBadPlugin, who + found.error().message);
   RankHost& host = host_of(process, true);
   const auto named = NamedActors::open(process, **plugin, host);
-  if (!named) return refuse(kExitFailed, named.error().message);
+  if (!named) return refuse(kExitFailed, who + named.error().message);
   Intake intake(host.deliveries(), [&named](const std::string& name) { return (*named)->find(name); });
   auto door =
       DoorThread::start(process.place.post, NamedActors::hello(process.place),
                         intake.handlers([&process](const std::string& why) { leave_cut_off(process.place, why); }));
-  if (!door) return refuse(kExitFailed, door.error().message);
-  if (!host.wait_for_post()) return kExitFailed;
+  if (!door) return refuse(kExitFailed, who + door.error().message);
+  if (const Status there = host.wait_for_post(); !there.ok()) return refuse(kExitFailed, who + there.error().message);
   say_ready();
   const PlaceTexts texts(process, "", part.args);
   const monarch_place_v1 place = texts.place();
@@ -176,6 +177,7 @@ int drive(RankProcess& process) {
 int rank_main(const std::vector<std::string>& arguments) {
   // What a plugin prints is seen line by line, as on a terminal.
   (void)std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  if (const std::string why = why_stack_is_too_small(); !why.empty()) return refuse(kExitFailed, why);
   RankProcess process;
   if (arguments.size() == 2 && arguments[0] == "--tree") {
     process.tree = arguments[1];

@@ -3,6 +3,7 @@
 #include "worker/rank/actor_thread.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <condition_variable>
 #include <map>
@@ -122,6 +123,21 @@ TEST_F(ActorThreadTest, TakesOutWhatHasNotBegun) {
   EXPECT_TRUE(actor_->take_out(&deliveries_[4]));
   EXPECT_FALSE(actor_->take_out(&deliveries_[4]));
   for (const std::uint64_t delivery : {1U, 3U}) stage_.end(delivery);
+}
+
+// As in a process that began with a limit of its stack that nothing has room for.
+TEST_F(ActorThreadTest, NamesTheLimitThatLeavesItNoThread) {
+  pthread_attr_t before;
+  ASSERT_EQ(::pthread_getattr_default_np(&before), 0);
+  pthread_attr_t large = before;
+  ASSERT_EQ(::pthread_attr_setstacksize(&large, std::size_t{1} << 50U), 0);
+  ASSERT_EQ(::pthread_setattr_default_np(&large), 0);
+  const auto made = ActorThread::make(class_, host_, place_);
+  ASSERT_EQ(::pthread_setattr_default_np(&before), 0);
+  (void)::pthread_attr_destroy(&before);
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().message,
+            "starting a thread: Resource temporarily unavailable (no room for its stack of 1024TiB: ulimit -s)");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "transport/base/system/thread_limits.h"
 #include "transport/base/text.h"
 #include "transport/loop/inbox.h"
 
@@ -56,9 +57,9 @@ Status start(const SshTarget& target, const LookUp& ask, const Answers& answers)
       (void)answers->put(answer_of(ask, name, port));  // it has room for the one
       --threads();
     }).detach();
-  } catch (const std::system_error& error) {  // the user's limit of processes
+  } catch (const std::system_error& error) {
     --threads();
-    return Error{ErrorCode::kBusy, text("starting a thread: ", error.what())};
+    return thread_error(error.code().value());
   }
   return {};
 }

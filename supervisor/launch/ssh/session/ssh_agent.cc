@@ -10,10 +10,13 @@
 #include <cstring>
 #include <optional>
 #include <string_view>
+#include <system_error>
+#include <utility>
 
 #include "supervisor/launch/ssh/session/ssh_wire.h"
 #include "transport/base/base64.h"
 #include "transport/base/clock.h"
+#include "transport/base/system/thread_limits.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -154,8 +157,12 @@ Result<std::unique_ptr<AgentProxy>> AgentProxy::start(UniqueFd agent, const std:
   std::vector<std::string> answers;
   for (const Keys& keys : turns) answers.push_back(answer_with(keys));
   std::unique_ptr<AgentProxy> proxy(new AgentProxy(std::move(far), std::move(near)));
-  proxy->thread_ = std::thread([patience, answers = std::move(answers), client = std::move(client),
-                                agent = std::move(agent)] { serve(client.get(), agent.get(), answers, patience); });
+  try {
+    proxy->thread_ = std::thread([patience, answers = std::move(answers), client = std::move(client),
+                                  agent = std::move(agent)] { serve(client.get(), agent.get(), answers, patience); });
+  } catch (const std::system_error& error) {
+    return thread_error(error.code().value());
+  }
   return proxy;
 }
 
