@@ -1,8 +1,8 @@
 #pragma once
 
 // Calls: what this process calls. Each call has for each of its ranks one answer and then an end, whatever becomes of
-// the post: what was under way by a connection that has ended is Gone, since nobody knows whether it has run. A deadline
-// is the post's to count; where that says nothing, it is kept here.
+// the post: what was under way by a connection that has ended is Gone, since nobody knows whether it has run. The post
+// counts deadlines; where it says nothing, they are kept here.
 //
 // Thread: any; answers are given on a thread of its own, or on the caller's where a call cannot be sent.
 

@@ -52,7 +52,7 @@ class DoorClient {
 
   const PostWelcome& welcome() const { return welcome_; }
 
-  // Waits while the post does not read. kGone: it has ended. kTimeout: a call's deadline has passed, and it was not sent.
+  // Waits while the post does not read. kGone: it has ended. kTimeout: a call was not sent within its deadline.
   template <class Message>
   Status send(const Message& message) {
     return send_frame(frame_of(message), {});

@@ -40,7 +40,7 @@ constexpr Duration kLateSweepPeriod = Duration::seconds(1);
 // again at once.
 constexpr Duration kDaemonsOwnTime = Duration::seconds(3);
 
-// " (why)": the last error of a worker's log from that byte on, which says more than its exit code. Empty: there is none.
+// " (why)": the last error of a worker's log from that byte on, which says more than its exit code; or empty.
 std::string last_error_of(const std::string& log, off_t from) {
   std::ifstream lines(log);
   lines.seekg(from);
