@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -12,6 +13,7 @@
 
 #include "tests/worker/post_lab.h"
 #include "transport/wire/codec.h"
+#include "worker/rank/actor_thread.h"
 #include "worker/rank/calls.h"
 #include "worker/rank/deliveries.h"
 
@@ -124,6 +126,66 @@ TEST_F(DoorClientTest, CutsTextsThatAreTooLongAndSaysWhatHasNotRun) {
   CallOutcome not_run;
   not_run.kind = OutcomeKind::kRankLost;
   EXPECT_EQ(outcome_of(3, not_run, {}).kind, OutcomeKind::kRankLost);
+}
+
+// The first call runs until the test lets it; the second one waits meanwhile.
+TEST_F(DoorClientTest, HearsThatACallWhichWaitedHasNotRunWhereItsRankIsToldToEnd) {
+  ASSERT_FALSE(HasFatalFailure());
+  tell_roster(1);
+  const auto caller = come(0, hello("control", 0, false));
+  const DoorThread::Connection rank = come(1, hello("work", 1, true));
+  ASSERT_TRUE(caller && rank);
+  static std::promise<void>* may_end = nullptr;
+  static std::promise<void>* begun = nullptr;
+  std::promise<void> end_of_first;
+  std::promise<void> begin_of_first;
+  may_end = &end_of_first;
+  begun = &begin_of_first;
+  const monarch_endpoint_v1 endpoint{
+      .struct_size = sizeof(monarch_endpoint_v1),
+      .at_most = 0,
+      .name = "f",
+      .signature = "*",
+      .invoke = [](void*, monarch_bytes_v1, const monarch_host_v1*, monarch_delivery_v1* delivery) {
+        begun->set_value();
+        may_end->get_future().wait();
+        delivery->of->answer(delivery, {}, {});
+      }};
+  const monarch_class_v1 of{
+      .struct_size = sizeof(monarch_class_v1),
+      .endpoint_count = 1,
+      .name = "A",
+      .endpoints = &endpoint,
+      .create = [](const monarch_host_v1*, const monarch_place_v1*, char*, std::size_t) -> void* { return &may_end; },
+      .destroy = [](void*) {}};
+  const monarch_host_v1 host{};
+  const monarch_place_v1 place{};
+  Deliveries deliveries;
+  auto actor = ActorThread::make(of, host, place);
+  ASSERT_TRUE(actor.ok());
+  for (const std::uint64_t id : {1U, 2U}) {
+    ASSERT_TRUE(caller->send(call_of(id), "").ok());
+    const auto [given, bytes] = hear(*rank, &PostDeliver::body);
+    (*actor)->put(
+        {.endpoint = &endpoint, .arguments = {}, .delivery = deliveries.add(given.delivery, rank, actor->get())});
+  }
+  begin_of_first.get_future().wait();
+  (*actor)->begin_stop();
+  auto heard = caller->hear(kPatience);
+  ASSERT_TRUE(heard.ok());
+  const auto waited = decode_payload<PostAnswer>(heard->frame.payload);
+  ASSERT_TRUE(waited.ok());
+  EXPECT_EQ(waited->id, 2U);
+  EXPECT_EQ(waited->outcome.kind, OutcomeKind::kRankLost);
+  EXPECT_EQ(waited->outcome.text, "it has not run: the rank was told to end");
+  ASSERT_TRUE(caller->hear(kPatience).ok()) << "it is over";
+  end_of_first.set_value();
+  heard = caller->hear(kPatience);
+  ASSERT_TRUE(heard.ok());
+  const auto ran = decode_payload<PostAnswer>(heard->frame.payload);
+  ASSERT_TRUE(ran.ok());
+  EXPECT_EQ(ran->id, 1U);
+  EXPECT_EQ(ran->outcome.kind, OutcomeKind::kValue);
 }
 
 TEST_F(DoorClientTest, IsBusyWhereACallThatIsTriedWouldWait) {
