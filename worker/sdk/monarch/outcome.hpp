@@ -28,7 +28,7 @@ enum class MONARCH_SEEN Kind : std::uint32_t {
   kBusy = MONARCH_BUSY,  // too much waits there; it has not run
   kGone = MONARCH_GONE,  // nobody knows whether it has run
   kCancelled = MONARCH_CANCELLED,
-  kRefused = MONARCH_REFUSED,  // nothing like it can be called; it has not run
+  kRefused = MONARCH_REFUSED,  // nothing like it can be called, or a body is too large; has it run, the text says so
 };
 
 // The errors of calls.
