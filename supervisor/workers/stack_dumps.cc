@@ -28,10 +28,6 @@ bool may_run(RankStage stage) {
 
 }  // namespace
 
-StackDumps::~StackDumps() {
-  for (const auto& [number, open] : open_) loop_.cancel(open.deadline);
-}
-
 void StackDumps::ask(const StackQuestion& question, Answer answer_with) {
   const RankId rank = question.rank;
   const MeshState& mesh = core_.state().meshes[rank.mesh.value()];
@@ -52,17 +48,20 @@ void StackDumps::ask(const StackQuestion& question, Answer answer_with) {
                                  .all_threads = question.all_threads,
                                  .native = question.native});
   if (!sent) return answer_soon(number, StacksEnd::kUnreachable, "the host is not connected");
-  open.deadline = loop_.at(loop_.now() + patience + kNetwork, [this, number, patience] {
+  open.deadline = std::make_unique<FairTimer>(loop_);
+  open.deadline->start(patience + kNetwork, [this, number, patience](const std::string& late) {
     Stacks none;
     none.end = StacksEnd::kUnreachable;
-    none.detail = text("the host did not answer within ", to_text(patience + kNetwork));
+    none.detail = text("the host did not answer within ", to_text(patience + kNetwork), late);
     answer(number, std::move(none));
   });
 }
 
 // By a timer, so that who asks is never answered before it knows that it has asked.
 void StackDumps::answer_soon(std::uint64_t number, StacksEnd end, std::string detail) {
-  open_[number].deadline = loop_.at(loop_.now(), [this, number, end, detail = std::move(detail)] {
+  Open& open = open_[number];
+  open.deadline = std::make_unique<FairTimer>(loop_);
+  open.deadline->start(Duration::zero(), [this, number, end, detail = std::move(detail)](const std::string&) {
     Stacks none;
     none.end = end;
     none.detail = detail;
@@ -75,7 +74,6 @@ void StackDumps::answer(std::uint64_t number, Stacks stacks) {
   if (found == open_.end()) return;
   Open open = std::move(found->second);
   open_.erase(found);
-  loop_.cancel(open.deadline);
   open.told.stacks = std::move(stacks);
   open.answer(open.told);
 }

@@ -10,9 +10,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "supervisor/core/job/job_core.h"
+#include "supervisor/launch/fair_timer.h"
 #include "supervisor/workers/output_relay.h"
 #include "transport/base/result.h"
 #include "transport/loop/event_loop.h"
@@ -35,7 +37,6 @@ class StackDumps {
   using Send = std::function<bool(HostId, const TakeStacks&)>;
 
   StackDumps(EventLoop& loop, const JobCore& core, Send send) : loop_(loop), core_(core), send_(std::move(send)) {}
-  ~StackDumps();
   StackDumps(const StackDumps&) = delete;
   StackDumps& operator=(const StackDumps&) = delete;
 
@@ -53,7 +54,7 @@ class StackDumps {
     RankStacks told;  // all but the stacks
     Generation generation;
     Answer answer;
-    TimerId deadline = 0;
+    std::unique_ptr<FairTimer> deadline;
   };
   void answer(std::uint64_t number, Stacks stacks);
   void answer_soon(std::uint64_t number, StacksEnd end, std::string detail);
