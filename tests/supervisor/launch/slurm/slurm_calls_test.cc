@@ -66,7 +66,7 @@ TEST_F(SlurmAsks, CountNoTimeInWhichTheirOwnLoopWasLate) {
   ask("sleep 1000");
   (void)::poll(nullptr, 0, 2'000);  // nobody turns the loop
   ASSERT_TRUE(run_until([&] { return answer_.has_value(); }));
-  EXPECT_THAT(answer_->error().message, HasSubstr("sh did not answer within 300ms (this machine was late by 2"));
+  EXPECT_THAT(answer_->error().message, HasSubstr("sh did not answer within 300ms (this machine was late by "));
 }
 
 TEST_F(SlurmAsks, RefuseAnAnswerWithoutEnd) {
