@@ -35,7 +35,7 @@ enum {
   MONARCH_BUSY = 4, /* too much waits there; it has not run */
   MONARCH_GONE = 5, /* nobody knows whether it has run */
   MONARCH_CANCELLED = 6,
-  MONARCH_REFUSED = 7 /* nothing like it can be called; it has not run */
+  MONARCH_REFUSED = 7 /* nothing like it can be called, or a body is too large; has it run, the text says so */
 };
 
 typedef struct monarch_answer_v1 {
