@@ -10,6 +10,7 @@
 #include "transport/base/text.h"
 #include "worker/rank/deliveries.h"
 #include "worker/rank/rank_words.h"
+#include "worker/rank/stack_watch.h"
 
 namespace monarch {
 
@@ -103,6 +104,7 @@ void ActorThread::begin_stop() {
 }
 
 void ActorThread::live(const monarch_place_v1& place) {
+  const StackWatch watch(text("actor ", name_));
   std::array<char, kWhyBytes> why{};
   present_here = {&name_, 0};
   void* const actor = of_.create(&host_, &place, why.data(), why.size());
@@ -174,6 +176,7 @@ void ActorThread::summon() {
 }
 
 void ActorThread::help() {
+  const StackWatch watch(text("actor ", name_));
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return stopping_ || next_lane() != nullptr; });

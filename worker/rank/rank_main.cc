@@ -28,6 +28,7 @@
 #include "worker/rank/rank_manifest.h"
 #include "worker/rank/rank_process.h"
 #include "worker/rank/rank_words.h"
+#include "worker/rank/stack_watch.h"
 
 namespace monarch {
 
@@ -161,6 +162,7 @@ int drive(RankProcess& process) {
   say_ready();
   const PlaceTexts texts(process, "", part.args);
   const monarch_place_v1 place = texts.place();
+  const StackWatch watch("the controller");
   const int code = (*found)->run(&host.table(), &place);
   if (!(*named)->stop(kNamedPatience)) {
     say(text(who, "named actors do not end"));
@@ -192,6 +194,7 @@ int rank_main(const std::vector<std::string>& arguments) {
   if (!manifest) return refuse(kExitUsage, manifest.error().message);
   process.manifest = std::move(*manifest);
   process.copies = beside_this_program("plugins");
+  StackWatch::begin();
   return process.manifest.controller ? drive(process) : serve(process);
 }
 

@@ -6,12 +6,16 @@
 #include <pthread.h>
 
 #include <condition_variable>
+#include <csignal>
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "transport/base/sanitizers.h"
 #include "worker/rank/deliveries.h"
+#include "worker/rank/stack_watch.h"
 
 namespace monarch {
 namespace {
@@ -123,6 +127,26 @@ TEST_F(ActorThreadTest, TakesOutWhatHasNotBegun) {
   EXPECT_TRUE(actor_->take_out(&deliveries_[4]));
   EXPECT_FALSE(actor_->take_out(&deliveries_[4]));
   for (const std::uint64_t delivery : {1U, 3U}) stage_.end(delivery);
+}
+
+int dive(int depth) {
+  volatile char frame[4096];
+  frame[0] = static_cast<char>(depth);
+  return depth == 0 ? 0 : dive(depth - 1) + frame[0];
+}
+
+TEST(StackWatchDeathTest, SaysThatItWasTheStack) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer says it";
+  const auto on_a_thread = [](const auto& run) {
+    StackWatch::begin();
+    std::thread([&] {
+      const StackWatch watch("actor a");
+      run();
+    }).join();
+  };
+  EXPECT_EXIT(on_a_thread([] { (void)dive(1 << 20); }), testing::KilledBySignal(SIGSEGV),
+              "^monarch-rank: the stack of actor a is full: it may have .*iB .ulimit -s.\n$");
+  EXPECT_EXIT(on_a_thread([] { (void)::raise(SIGSEGV); }), testing::KilledBySignal(SIGSEGV), "^$");
 }
 
 // As in a process that began with a limit of its stack that nothing has room for.
