@@ -1,8 +1,8 @@
 #pragma once
 
 // GuardedState: the process that a keeper guards (a daemon, a supervisor): pinged, killed when it neither answers nor
-// makes a step, started again when it ends without having said that it would. Before it has spoken for the first time nothing is started
-// again: what is wrong then is wrong for good, and its exit code says so.
+// makes a step, started again when it ends without having said that it would. Before it has spoken for the first time
+// nothing is started again: what is wrong then is wrong for good, and its exit code says so.
 //
 // Thread: a value.
 
