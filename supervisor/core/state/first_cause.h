@@ -1,12 +1,12 @@
 #pragma once
 
-// First cause: which of the ends in a failed gang began it. Exec errors and OOM kills come first; then the end that began
-// earliest on the supervisor's clock; where clocks cannot tell (those of two hosts, or several of one host were ending
-// when it looked), a crash or kill before a hang before what may be an answer to a lost peer (an exit code, an abort);
-// then the lowest rank, so that the answer does not depend on the order of arrival. An end after a signal of ours is
-// never the first to exit. Evidence goes before the order of exits: a rank that wrote its error before the first to
-// exit had written one, or exited, is the cause, also where it was killed before it could exit, since tearing down may
-// take it longer than its peers need to miss it.
+// First cause: which of the ends in a failed gang began it. Exec errors and OOM kills come first; then the end that
+// began earliest on the supervisor's clock; where clocks cannot tell (those of two hosts, or several of one host were
+// ending when it looked), a crash or kill before a hang before what may be an answer to a lost peer (an exit code, an
+// abort); then the lowest rank, so that the answer does not depend on the order of arrival. An end after a signal of
+// ours is never the first to exit. Evidence goes before the order of exits: a rank that wrote its error before the
+// first to exit had written one, or exited, is the cause, also where it was killed before it could exit, since tearing
+// down may take it longer than its peers need to miss it.
 //
 // (A rank that exits 7 makes its peer abort on the lost connection a moment later: 7 is the cause.)
 //
