@@ -49,13 +49,14 @@ class Decider {
   void abandon();
 
   std::uint64_t durable_ticket() const { return durable_ticket_; }
-  bool all_durable() const { return !abandoned_ && durable_ticket_ >= last_ticket_; }
+  // And done.
+  bool all_durable() const { return !abandoned_ && durable_ticket_ >= last_ticket_ && release_timer_ == 0; }
 
  private:
   struct Waiting {
     std::uint64_t ticket = 0;
     bool record = false;  // of the journal; otherwise a file or a snapshot
-    std::vector<Action> actions;
+    std::deque<Action> actions;
     std::function<void()> then;
   };
 
@@ -63,6 +64,7 @@ class Decider {
   void submit(JournalRequest request);
   void retry();
   void release();
+  bool next_ready();
   void set_deadline();
   void look_at_stall();
   void note_stall();
@@ -77,11 +79,13 @@ class Decider {
   std::uint64_t durable_ticket_ = 0;
   std::uint64_t snapshot_ticket_ = 0;  // of the newest that was asked for
   std::deque<Waiting> waiting_;
+  Waiting ready_;                           // durable, and being done
   std::deque<JournalRequest> unsubmitted_;  // while the journal's inbox is full
   OwnStall stall_;
   TimerId stall_timer_ = 0;
   TimerId deadline_timer_ = 0;
   TimerId retry_timer_ = 0;
+  TimerId release_timer_ = 0;
   bool releasing_ = false;
   bool abandoned_ = false;
 };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 
@@ -69,6 +70,35 @@ TEST_F(DeciderTest, ActsOnceTheRecordIsDurable) {
   }
   EXPECT_EQ(decider_->durable_ticket(), ticket);
   EXPECT_FALSE(performed_.empty());
+}
+
+TEST_F(DeciderTest, DoesInTurnsWhatItOrdersOfManyHosts) {
+  constexpr std::uint32_t kHosts = 500;
+  JobCore many(fixtures::job_of(kHosts, 1), virtual_hosts(kHosts), {.job_id = "test-0001", .log_directory = "/logs"});
+  std::vector<HostId> launched;
+  Decider decider(
+      *loop_, many, *journal_, kTerm,
+      [&](const Action& action) {
+        if (const auto* launch = std::get_if<LaunchWorker>(&action)) launched.push_back(launch->host);
+      },
+      [] {});
+  (void)decider.decide(JobBegun{.term = kTerm, .job = {}});
+  bool then = false;
+  decider.when_durable([&] {
+    EXPECT_EQ(launched.size(), kHosts) << "what was decided before is done before";
+    then = true;
+  });
+  while (decider.durable_ticket() == 0) {
+    for (const JournalReport& report : reports()) decider.on_durable(std::get<RecordsDurable>(report));
+  }
+  EXPECT_GT(launched.size(), 0U);
+  EXPECT_LT(launched.size(), kHosts / 4) << "the loop hears in between";
+  EXPECT_FALSE(decider.all_durable());
+  int turns = 0;
+  for (; !then && turns < 100; ++turns) loop_->turn();
+  EXPECT_GE(turns, 4);
+  EXPECT_TRUE(decider.all_durable());
+  EXPECT_TRUE(std::is_sorted(launched.begin(), launched.end()));
 }
 
 TEST_F(DeciderTest, TellsOnceWhatWasDecidedIsDurableInTheOrderOfAsking) {
