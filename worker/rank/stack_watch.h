@@ -1,8 +1,8 @@
 #pragma once
 
-// StackWatch: a thread of user code whose stack overflows ends its process by SIGSEGV, as any bad access does. This says
-// before, in the output of the rank, that it was the stack, and how large that may be. Who has a handler of that signal
-// himself keeps it.
+// StackWatch: a thread of user code whose stack overflows ends its process by SIGSEGV, as any bad access does. This
+// says before, in the output of the rank, that it was the stack, and how large that may be. Who has a handler of that
+// signal himself keeps it.
 //
 // Thread: it is of the thread that makes it. Lifetime: the destructor is called there.
 
