@@ -70,7 +70,7 @@ Status Post::open_links() {
       .on_up = [this](HostId host) { feed(post_event::PeerUp{host}); },
       .on_down =
           [this](HostId host) {
-            awaited_.erase({host, PeerVia::kOurs});  // all of it is said again
+            (void)drop_awaited(host, PeerVia::kOurs);  // all of it is said again
             body_links_->drop(host, PeerVia::kOurs);
             feed(post_event::PeerDown{host});
           }};
@@ -233,11 +233,24 @@ void Post::go_on(HostId from, PeerVia via) {
 }
 
 void Post::body_link_lost(HostId host, PeerVia via) {
+  if (const auto first = drop_awaited(host, via)) resume_later(host, via, *first);
+}
+
+// The core has not heard of these messages: nobody else holds the bodies that came beside them.
+std::optional<LineEnds> Post::drop_awaited(HostId host, PeerVia via) {
   const auto found = awaited_.find({host, via});
-  if (found == awaited_.end()) return;
-  const auto first = found->second.lost();
+  if (found == awaited_.end()) return std::nullopt;
+  std::optional<LineEnds> first;
+  for (post_event::PeerMessage& message : found->second.lost()) {
+    std::visit(
+        [&](auto& one) {
+          if (!first) first = one.ends;
+          if (const CallBody* const body = body_of(one); body != nullptr) bodies_.free(body->at);
+        },
+        message);
+  }
   awaited_.erase(found);
-  if (first) std::visit([&](const auto& one) { resume_later(host, via, one.ends); }, *first);
+  return first;
 }
 
 void Post::feed(const PostEvent& event) {

@@ -59,6 +59,8 @@ class Post {
   std::string address_of(HostId host) const;
   void go_on(HostId from, PeerVia via);
   void body_link_lost(HostId host, PeerVia via);
+  // The ends of the line of the first message that is dropped.
+  std::optional<LineEnds> drop_awaited(HostId host, PeerVia via);
   bool is_proof(const Frame& frame) const;
   Status on_daemon(const Frame& frame);
   void feed(const PostEvent& event);

@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace monarch {
 
@@ -64,15 +65,14 @@ class AwaitedBodies {
   bool is_too_much() const {
     return queue_.size() > limits_.messages || bytes_ > limits_.bytes || bodies_.size() > limits_.early;
   }
-  // What does not arrive any more is not waited for: the first message that is left without its body, if there is one.
-  // It and all behind it are dropped.
-  std::optional<Message> lost() {
+  // What does not arrive any more is not waited for: the first message that is left without its body and all behind it
+  // are dropped, which are these, with the bodies that came beside them.
+  std::vector<Message> lost() {
     bodies_.clear();
     bytes_ = 0;
-    if (queue_.empty()) return std::nullopt;
-    Message first = std::move(queue_.front().message);
-    queue_.clear();
-    return first;
+    std::vector<Message> dropped;
+    for (Said& said : std::exchange(queue_, {})) dropped.push_back(std::move(said.message));
+    return dropped;
   }
 
  private:
