@@ -311,7 +311,9 @@ MONARCH_MESSAGE(PostCard, 157, name, text)
 
 inline constexpr const char* kCardsActor = "@cards";
 inline constexpr std::size_t kCardNameBytes = 64;
-inline constexpr std::size_t kActorNameBytes = 256;
+inline constexpr std::size_t kActorNameBytes = 256;  // of an endpoint's, too
+inline constexpr std::size_t kSignatureBytes = 8U << 10U;
+inline constexpr std::size_t kRanksOfAnAsk = 4'096;
 // What a caller may have under way at one actor of a rank; more wait at his post.
 inline constexpr std::size_t kWindowCalls = 1'024;
 inline constexpr std::uint64_t kWindowBytes = 64U << 20U;

@@ -27,12 +27,24 @@ bool is_bounded(const PostReport& report) {
                      [](const PostWord& word) { return word.text.size() <= limits::kExplanationBytes; });
 }
 
+bool is_bounded(const CallBody& body) { return body.here.data.size() <= kBodyHereBytes; }
+
 bool is_bounded(const ProcessStacks& process) {
   return process.name.size() <= limits::kNameBytes && process.state.size() <= limits::kNameBytes &&
          process.detail.size() <= limits::kExplanationBytes && process.output.size() <= limits::kStacksBytes;
 }
 
 }  // namespace
+
+bool is_bounded(const CallTarget& target) {
+  return target.actor.size() <= kActorNameBytes && target.endpoint.size() <= kActorNameBytes &&
+         target.signature.size() <= kSignatureBytes;
+}
+
+bool is_bounded(const CallOutcome& outcome) {
+  return outcome.type.size() <= kOutcomeTextBytes && outcome.text.size() <= kOutcomeTextBytes &&
+         outcome.traceback.size() <= kOutcomeTextBytes;
+}
 
 bool is_bounded(const Hello& hello) {
   return hello.host_name.size() <= limits::kNameBytes && hello.boot_id.size() <= limits::kWordBytes &&
@@ -75,6 +87,26 @@ bool is_bounded(const VaultAsk& ask) { return ask.digest.size() <= limits::kWord
 bool is_bounded(const VaultPiece& piece) {
   return piece.digest.size() <= limits::kWordBytes && piece.refused.size() <= limits::kExplanationBytes;
 }
+
+bool is_bounded(const LineHello& /*numbers alone*/) { return true; }
+bool is_bounded(const LineAccepted& /*numbers alone*/) { return true; }
+bool is_bounded(const LineOther& /*numbers alone*/) { return true; }
+bool is_bounded(const LineResync& /*numbers alone*/) { return true; }
+bool is_bounded(const LineTakeBack& /*numbers alone*/) { return true; }
+bool is_bounded(const LineHeard& /*numbers alone*/) { return true; }
+
+// Each rank once: it is answered by itself.
+bool is_bounded(const LineAsks& asks) {
+  if (asks.ranks.size() > kRanksOfAnAsk || !is_bounded(asks.target) || !is_bounded(asks.body)) return false;
+  std::vector<Rank> ranks;
+  for (const AskedRank& asked : asks.ranks) {
+    if (!asked.nobody) ranks.push_back(asked.rank);
+  }
+  std::sort(ranks.begin(), ranks.end());
+  return std::adjacent_find(ranks.begin(), ranks.end()) == ranks.end() && asks.caller.mesh.size() <= limits::kNameBytes;
+}
+
+bool is_bounded(const LineAnswer& answer) { return is_bounded(answer.outcome) && is_bounded(answer.outcome.body); }
 
 bool is_bounded(const BootstrapReply& reply) {
   const auto is_word = [](const std::string& word) { return word.size() <= limits::kWordBytes; };

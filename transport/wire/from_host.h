@@ -13,6 +13,7 @@
 
 #include "transport/messages/bootstrap.h"
 #include "transport/messages/output.h"
+#include "transport/messages/post.h"
 #include "transport/messages/rank.h"
 #include "transport/messages/stacks.h"
 #include "transport/messages/vault.h"
@@ -36,6 +37,17 @@ bool is_bounded(const VaultOffer& offer);
 bool is_bounded(const VaultKept& kept);
 bool is_bounded(const VaultAsk& ask);
 bool is_bounded(const VaultPiece& piece);
+// What another host's post says, and a rank's process to its own.
+bool is_bounded(const CallTarget& target);
+bool is_bounded(const CallOutcome& outcome);
+bool is_bounded(const LineHello& hello);
+bool is_bounded(const LineAccepted& accepted);
+bool is_bounded(const LineOther& other);
+bool is_bounded(const LineResync& resync);
+bool is_bounded(const LineAsks& asks);
+bool is_bounded(const LineAnswer& answer);
+bool is_bounded(const LineTakeBack& back);
+bool is_bounded(const LineHeard& heard);
 
 // Within a century, so that sums and differences of such times are times as well; or never, of what may not have been.
 inline bool is_reckonable(Instant time) {

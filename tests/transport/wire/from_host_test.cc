@@ -19,9 +19,10 @@ class FromHost : public ::testing::Test {
     return decode_from_host<T>(encode_payload(message), std::size_t{1} << 30U).ok();
   }
 };
-// All that a worker says to who supervises it, and a vault to another.
+// All that a worker says to who supervises it, and a vault or a post to another.
 using Messages = ::testing::Types<Hello, Beat, Reserved, Goodbye, KeeperGone, Output, OutputGone, Stacks,
-                                  BootstrapReply, VaultOffer, VaultKept, VaultAsk, VaultPiece>;
+                                  BootstrapReply, VaultOffer, VaultKept, VaultAsk, VaultPiece, LineHello, LineAccepted,
+                                  LineOther, LineResync, LineAsks, LineAnswer, LineTakeBack, LineHeard>;
 TYPED_TEST_SUITE(FromHost, Messages);
 
 TYPED_TEST(FromHost, NoTextAndNoListIsLongerThanItMayBe) {
@@ -61,6 +62,13 @@ TEST(FromAHost, SaysWhichTimesCanBeReckonedWith) {
   EXPECT_FALSE(is_reckonable(Beat{.round_trip = Duration::forever()}));
   EXPECT_FALSE(is_reckonable(
       Beat{.content = {.ranks = {RankReport{}, RankReport{.ended_at = Instant() - Duration::seconds(1)}}}}));
+}
+
+TEST(FromAHost, ReadsNoAskThatNamesARankTwice) {
+  LineAsks asks{.ranks = {{Rank(1), false}, {Rank(2), false}, {Rank(0), true}, {Rank(0), true}}};
+  EXPECT_TRUE(decode_from_host<LineAsks>(encode_payload(asks)).ok()) << "of nobody there may be many";
+  asks.ranks.push_back({Rank(1), false});
+  EXPECT_FALSE(decode_from_host<LineAsks>(encode_payload(asks)).ok());
 }
 
 TEST(FromAHost, TakesWhatARankMaySayOfItself) {

@@ -34,6 +34,7 @@ class Stretcher {
   void visit(std::string& text) {
     if (seen_++ == which_) text = std::string(bytes_, 'x');
   }
+  void visit(codec::Bytes& bytes) { visit(bytes.data); }
   template <class T>
   void visit(std::vector<T>& list) {
     if (list.empty()) list.emplace_back();
@@ -78,6 +79,7 @@ class Exaggerator {
   std::size_t count() const { return seen_; }
 
   void visit(std::string& /*a text*/) {}
+  void visit(codec::Bytes& /*the same*/) {}
   template <class T>
   void visit(std::vector<T>& list) {
     if (list.empty()) list.emplace_back();

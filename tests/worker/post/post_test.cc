@@ -174,6 +174,9 @@ TEST_F(PostTest, TellsWhyItClosesADoor) {
   PostCall endless = call_of(1, 0, here("x"));
   endless.deadline = Instant() - Duration::seconds(5);
   EXPECT_EQ(why(endless), "a time that is none");
+  PostReply wordy;
+  wordy.outcome.text.assign(kOutcomeTextBytes + 1, 'x');
+  EXPECT_EQ(why(wordy), "an outcome with a text of more than 65536 bytes");
 }
 
 TEST_F(PostTest, GoesOnWithTheNextDaemon) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "transport/base/nearest.h"
+#include "transport/base/report_limits.h"
 #include "transport/base/take_number.h"
 #include "transport/base/text.h"
 
@@ -13,6 +14,22 @@ namespace monarch {
 namespace {
 
 Error refused(std::string why) { return {ErrorCode::kInvalid, std::move(why)}; }
+
+// Nothing that is quoted or sent on has a name that is longer.
+std::string why_too_long(const PostCall& call) {
+  const auto longer = [](const char* what, const std::string& name, std::size_t most) {
+    return name.size() > most ? text(what, " is ", name.size(), " bytes long, and ", most, " are the most")
+                              : std::string();
+  };
+  const CallTarget& target = call.target;
+  for (std::string why : {longer("the name of its mesh", call.mesh, limits::kNameBytes),
+                          longer("the name of its actor", target.actor, kActorNameBytes),
+                          longer("the name of its endpoint", target.endpoint, kActorNameBytes),
+                          longer("its signature", target.signature, kSignatureBytes)}) {
+    if (!why.empty()) return why;
+  }
+  return {};
+}
 
 // In order, each once.
 Result<std::vector<Rank>> ranks_of(const PostCall& call, std::uint32_t size) {
@@ -41,6 +58,7 @@ Result<CallTable::Entered> entered_of(const PostCall& call, const CallerName& ca
     return refused(text("its arguments are ", amount_text(call.body.bytes), ", and one call carries ",
                         amount_text(limits.body_bytes), " at most"));
   }
+  if (std::string why = why_too_long(call); !why.empty()) return refused(std::move(why));
   const auto mesh = roster.mesh_named(call.mesh);
   if (!mesh) return refused(unknown_mesh(call.mesh, roster.roster()));
   if (call.target.actor == kCardsActor && !known_generation(call.target)) {

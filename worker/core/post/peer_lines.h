@@ -27,7 +27,7 @@ namespace monarch {
 
 class PeerLines {
  public:
-  static constexpr std::size_t kRanksOfAMessage = 4'096;            // of one LineAsks
+  static constexpr std::size_t kRanksOfAMessage = kRanksOfAnAsk;
   static constexpr std::uint64_t kHeardAnswers = 64;                // then the root says what it has heard
   static constexpr std::uint64_t kHeardBytes = 1U << 20U;           // the same
   static constexpr Duration kHeardWithin = Duration::seconds(1);    // the same, of the first of them

@@ -115,6 +115,12 @@ TEST_F(PostCoreTest, RefusesWhatCannotBeCalledAndSaysWhatCan) {
   wide.ranks = {{.first = 0, .count = 3, .step = 2'000'000'000}};
   EXPECT_EQ(refused(wide), "there is no rank work/4000000000: the mesh has 4");
   EXPECT_EQ(refused(call_of(6, {})), "");
+  PostCall named = call_of(7, {0});
+  named.target.actor.assign(kActorNameBytes + 1, 'a');
+  EXPECT_EQ(refused(named), "the name of its actor is 257 bytes long, and 256 are the most");
+  named = call_of(8, {0});
+  named.target.signature.assign(1U << 20U, 's');
+  EXPECT_EQ(refused(named), "its signature is 1048576 bytes long, and 8192 are the most");
 
   const auto outcome = [&](std::uint64_t id, CallTarget target) {
     hosts_[0].done.clear();
