@@ -30,7 +30,7 @@ OwnerServer::OwnerServer(EventLoop& loop, OwnerPlace place) : loop_(loop), place
 
 OwnerServer::~OwnerServer() {
   while (!links_.empty()) drop(links_.begin()->first);
-  for (const WatchId watch : watches_) loop_.forget(watch);
+  for (const Mouth* const mouth : {&on_machine_, &for_hosts_}) loop_.forget(mouth->watch);
   if (accept_timer_ != 0) loop_.cancel(accept_timer_);
 }
 
@@ -41,37 +41,52 @@ Result<std::unique_ptr<OwnerServer>> OwnerServer::start(EventLoop& loop, OwnerPl
 }
 
 Status OwnerServer::listen() {
-  MONARCH_ASSIGN(on_machine_, listen_on_machine());
-  card_.path = on_machine_.path;
+  MONARCH_ASSIGN(on_machine_.listener, listen_on_machine());
+  card_.path = on_machine_.listener.path;
   if (!place_.address.empty()) {
     MONARCH_ASSIGN(HostListener for_hosts,
                    listen_for_hosts(place_.address, place_.first_port, place_.last_port, "readers of tensors"));
-    for_hosts_ = {.socket = std::move(for_hosts.socket), .path = {}, .port = for_hosts.port};
+    for_hosts_.listener = {.socket = std::move(for_hosts.socket), .path = {}, .port = for_hosts.port};
     card_.address = place_.address;
-    card_.port = for_hosts_.port;
+    card_.port = for_hosts.port;
+    MONARCH_TRY(open(for_hosts_));
   }
-  for (const LinkListener* const listener : {&on_machine_, &for_hosts_}) {
-    if (!listener->socket.valid()) continue;
-    const auto on_ready = [this, listener](Readiness) { accept(*listener); };
-    MONARCH_ASSIGN(const WatchId watch, loop_.watch(listener->socket.get(), Interest::kRead, on_ready));
-    watches_.push_back(watch);
-  }
+  return open(on_machine_);
+}
+
+Status OwnerServer::open(Mouth& mouth) {
+  const auto on_ready = [this, &mouth](Readiness) { accept(mouth); };
+  MONARCH_ASSIGN(mouth.watch, loop_.watch(mouth.listener.socket.get(), Interest::kRead, on_ready));
   return {};
 }
 
 // ---- Links.
 
-void OwnerServer::accept(const LinkListener& listener) {
-  auto socket = accept_link(listener);
+void OwnerServer::look_at_mouths() {
+  for (const Mouth* const mouth : {&on_machine_, &for_hosts_}) {
+    const bool opens = accept_timer_ == 0 && mouth->strangers < kStrangers;
+    if (mouth->watch != 0) loop_.change(mouth->watch, opens ? Interest::kRead : Interest::kNone);
+  }
+}
+
+// It has proven that it has a card, or has gone.
+void OwnerServer::is_no_stranger(Link& link) {
+  Mouth* const mouth = std::exchange(link.mouth, nullptr);
+  if (mouth == nullptr) return;
+  --mouth->strangers;
+  look_at_mouths();
+}
+
+void OwnerServer::accept(Mouth& mouth) {
+  auto socket = accept_link(mouth.listener);
   if (!socket.ok()) {
     if (socket.error().errno_value == EAGAIN || accept_timer_ != 0) return;
     // Who waits there would wake the loop at once again, and again.
-    for (const WatchId watch : watches_) loop_.change(watch, Interest::kNone);
     accept_timer_ = loop_.at(loop_.now() + kShortOfDescriptors, [this] {
       accept_timer_ = 0;
-      for (const WatchId watch : watches_) loop_.change(watch, Interest::kRead);
+      look_at_mouths();
     });
-    return;
+    return look_at_mouths();
   }
   if (links_.size() >= kLinks) return;
   auto stream = StreamLink::make(std::move(*socket));
@@ -83,6 +98,9 @@ void OwnerServer::accept(const LinkListener& listener) {
   Link& link = links_[number];
   link.stream = std::move(*stream);
   link.watch = *watch;
+  link.mouth = &mouth;
+  ++mouth.strangers;
+  look_at_mouths();
   link.patience = loop_.at(loop_.now() + kHelloPatience, [this, number] {
     links_.at(number).patience = 0;
     end(number, text("no hello within ", to_text(kHelloPatience)));
@@ -95,6 +113,7 @@ void OwnerServer::drop(LinkNumber number) {
   Link link = std::move(found->second);
   links_.erase(found);
   loop_.forget(link.watch);
+  is_no_stranger(link);
   if (link.patience != 0) loop_.cancel(link.patience);
   if (link.phase != Phase::kReady) return;
   const auto publication = publications_.find(link.ask->publication);
@@ -171,6 +190,7 @@ Status OwnerServer::hear_hello(LinkNumber number, Link& link, const StreamLink::
     return Error{ErrorCode::kGone, "it has no card of this rank"};
   }
   loop_.cancel(std::exchange(link.patience, 0));
+  is_no_stranger(link);
   settle(number, link);
   return {};
 }

@@ -39,6 +39,9 @@ struct OwnerPlace {
 class OwnerServer {
  public:
   static constexpr std::size_t kLinks = 1'024;
+  // At each listener, who have not proven that they have a card: while that many are there nobody is let in, and what
+  // strangers can have of this process's descriptors is no more than that.
+  static constexpr std::size_t kStrangers = 16;
   static constexpr Duration kHelloPatience = Duration::seconds(2);
 
   struct Handlers {
@@ -69,7 +72,13 @@ class OwnerServer {
 
  private:
   enum class Phase : std::uint8_t { kAsking, kProving, kWaiting, kReady };
+  struct Mouth {
+    LinkListener listener;
+    WatchId watch = 0;
+    std::size_t strangers = 0;
+  };
   struct Link {
+    Mouth* mouth = nullptr;  // of a stranger: where it came in
     std::unique_ptr<StreamLink> stream;
     Phase phase = Phase::kAsking;
     WatchId watch = 0;
@@ -83,7 +92,10 @@ class OwnerServer {
 
   OwnerServer(EventLoop& loop, OwnerPlace place);
   Status listen();
-  void accept(const LinkListener& listener);
+  Status open(Mouth& mouth);
+  void accept(Mouth& mouth);
+  void look_at_mouths();
+  void is_no_stranger(Link& link);
   void ready(LinkNumber number, Readiness readiness);
   // False: the link has ended.
   bool hear(LinkNumber number);
@@ -98,9 +110,8 @@ class OwnerServer {
   EventLoop& loop_;
   const OwnerPlace place_;
   Card card_;
-  LinkListener on_machine_;
-  LinkListener for_hosts_;
-  std::vector<WatchId> watches_;
+  Mouth on_machine_;
+  Mouth for_hosts_;
   std::map<std::string, Handlers> publications_;
   std::set<std::string> ended_;  // of those that were, in order
   std::map<LinkNumber, Link> links_;

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <atomic>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -543,6 +544,26 @@ TEST(OwnerServer, IsDeafToStrangers) {
   }
   EXPECT_GE(boot_now() - begun, Duration::seconds(1)) << "whoever is slow has two seconds for his hello";
   (void)pulled(reader.run());
+}
+
+// An owner with no more descriptors is a trainer that cannot open a file.
+TEST(OwnerServer, LetsInNoMoreStrangersThanItHasPlacesFor) {
+  const Matrix matrix{8, 8};
+  TensorGang gang(1, 1);
+  gang.publish(matrix, 1);
+  const auto open_here = [] {
+    std::size_t count = 0;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
+    return count;
+  };
+  const std::size_t before = open_here();
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 100; ++i) silent.push_back(connect_to_host(gang.card().address, gang.card().port).value());
+  ColumnReader reader(matrix, 0, 8, {});
+  reader.finds(gang);
+  (void)pulled(reader.run());
+  EXPECT_LE(open_here(), before + silent.size() + OwnerServer::kStrangers + 16) << "a reader and its card have some";
+  EXPECT_GE(open_here(), before + silent.size());
 }
 
 TEST(OwnerServer, IsDeafToAnotherUser) {
