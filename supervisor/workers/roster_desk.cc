@@ -70,6 +70,7 @@ std::optional<RosterFailure> RosterDesk::failure_of(const JobEvent& event) const
 void RosterDesk::pass_on(HostId host, const PostReport& report) {
   Heard& heard = heard_[host.value()];
   const bool is_first = heard.start == 0 && options_.returned.has_value();
+  if (report.start < heard.start) return;  // starts are ordered: an older one has nothing to say
   if (report.start != heard.start) {
     const bool ended = !is_first && !report.before.empty() && options_.post_ended;
     if (ended && may_tell(heard)) options_.post_ended(host, report.before);

@@ -129,6 +129,11 @@ TEST_F(RosterDeskTest, TellsOnceHowAPostHasEnded) {
   report.before = "killed by SIGKILL";
   for (int times = 0; times < 3; ++times) desk_->hear(HostId(1), report);
   EXPECT_EQ(ended_, std::vector<std::string>{"1: killed by SIGKILL"});
+  report.start = 1;
+  desk_->hear(HostId(1), report);
+  report.start = 2;
+  desk_->hear(HostId(1), report);
+  EXPECT_EQ(ended_.size(), 1U) << "starts are ordered";
   // Who came back does not say again what was said before.
   start(now_);
   desk_->hear(HostId(1), report);
