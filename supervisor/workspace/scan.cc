@@ -24,11 +24,17 @@ constexpr std::size_t kNamedLargest = 10;
 
 // Keys and passwords of the user's that lie about in trees, by the names under which programs look for them.
 constexpr std::array kSecretFolders = {".aws/", ".kube/"};
-constexpr std::array kSecretFiles = {".env", ".netrc", "**/.docker/config.json"};
+constexpr std::array kSecretFiles = {
+    ".env",    ".env.*",  "!.env.example", "!.env.sample",     "!.env.template",        ".netrc", "_netrc", ".npmrc",
+    ".pypirc", ".pgpass", ".vault-token",  ".git-credentials", "**/.docker/config.json"};
 // And such as have that name where they hold one, as keys of TLS and SSH do: certificates are nobody's secret.
 constexpr std::array kKeyFiles = {"*.pem", "id_*"};
 constexpr std::string_view kKeyWord = "PRIVATE KEY-----";
 constexpr std::size_t kKeyBytes = 64U << 10U;  // in which it is found
+// A file of any name that begins so is a key, and no larger than that.
+constexpr std::size_t kLineBytes = 128;
+constexpr std::string_view kBegins = "-----BEGIN ";
+constexpr std::string_view kBeginsOfPutty = "PuTTY-User-Key-File-";
 
 struct Found {
   std::string name;
@@ -42,8 +48,11 @@ class Scan {
     for (const char* pattern : kSecretFolders) folders_.add_pattern(IgnoreSource::kSpec, pattern);
     for (const char* pattern : kSecretFiles) files_.add_pattern(IgnoreSource::kSpec, pattern);
     for (const char* pattern : kKeyFiles) keys_.add_pattern(IgnoreSource::kSpec, pattern);
+    all_.add_pattern(IgnoreSource::kSpec, "*");
     for (const std::string& pattern : workspace.include) {
-      for (IgnoreRules* rules : {&folders_, &files_, &keys_}) rules->add_pattern(IgnoreSource::kSpec, "!" + pattern);
+      for (IgnoreRules* rules : {&folders_, &files_, &keys_, &all_}) {
+        rules->add_pattern(IgnoreSource::kSpec, "!" + pattern);
+      }
     }
   }
 
@@ -143,16 +152,26 @@ class Scan {
     if (S_ISDIR(found.status.st_mode)) return folders_.leaves_out(path, true);
     if (!S_ISREG(found.status.st_mode)) return false;
     if (files_.leaves_out(path, false)) return true;
-    return keys_.leaves_out(path, false) && holds_key(folder, found.name);
+    if (keys_.leaves_out(path, false)) {
+      return beginning_of(folder, found.name, kKeyBytes).find(kKeyWord) != std::string::npos;
+    }
+    const bool as_large = found.status.st_size > 0 && static_cast<std::uint64_t>(found.status.st_size) <= kKeyBytes;
+    return as_large && all_.leaves_out(path, false) && is_key(beginning_of(folder, found.name, kLineBytes));
+  }
+
+  static bool is_key(std::string_view content) {
+    const std::string_view line = content.substr(0, content.find('\n'));
+    return line.starts_with(kBeginsOfPutty) ||
+           (line.starts_with(kBegins) && line.find(kKeyWord) != std::string_view::npos);
   }
 
   // One that cannot be read is told of where it is hashed.
-  static bool holds_key(int folder, const std::string& name) {
+  static std::string beginning_of(int folder, const std::string& name, std::size_t bytes) {
     const UniqueFd file(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    std::string content(kKeyBytes, '\0');
+    std::string content(bytes, '\0');
     const ssize_t got = file.valid() ? ::pread(file.get(), content.data(), content.size(), 0) : -1;
     content.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    return content.find(kKeyWord) != std::string::npos;
+    return content;
   }
 
   static std::string target_of(int folder, const std::string& name) {
@@ -193,6 +212,7 @@ class Scan {
   const WorkspaceSpec& workspace_;
   IgnoreRules rules_;
   IgnoreRules folders_, files_, keys_;  // of secrets
+  IgnoreRules all_;                     // whose beginnings are looked at
   ScannedWorkspace out_;
 };
 

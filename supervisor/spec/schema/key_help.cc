@@ -208,8 +208,10 @@ constexpr KeyHelp kHelp[] = {
      ".monarchignore files say the same afterwards, and may take in again with `!` what git leaves out. This list "
      "counts before both, from the workspace's folder."},
     {"workspace.include", "[server.pem]",
-     "What may hold a secret is left out, and named once: .env, .netrc, .aws, .kube, .docker/config.json, and "
-     "files named *.pem or id_* with a private key in them. This list takes it in again; what .gitignore, "
+     "What may hold a secret is left out, and named once: .env and .env.* (but .env.example, .env.sample and "
+     ".env.template), .netrc, _netrc, .npmrc, .pypirc, .pgpass, .vault-token, .git-credentials, .aws, .kube, "
+     ".docker/config.json, files named *.pem or id_* with a private key in them, and files of any name that begin "
+     "with one. This list takes it in again; what .gitignore, "
      ".monarchignore or `exclude` "
      "leave out stays out, and so does every .ssh."},
     {"workspace.max_size", "100MiB", "The error names the ten largest files. Nothing is copied to virtual hosts."},

@@ -104,9 +104,14 @@ TEST_F(Workspace, WhatCannotBeSentIsNamed) {
 
 TEST_F(Workspace, WhatMayHoldASecretIsLeftOutByNameUnlessItIsWanted) {
   for (const char* path : {".env", "app/.env", ".netrc", ".aws/credentials", ".kube/config", "x/.docker/config.json",
-                           ".docker/config.json"}) {
+                           ".docker/config.json", ".env.production", ".git-credentials", ".npmrc", ".pypirc", ".pgpass",
+                           "_netrc", ".vault-token"}) {
     write(path, "secret");
   }
+  write("deploy", "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n");
+  write("key.ppk", "PuTTY-User-Key-File-3: ssh-ed25519\n");
+  write(".env.example", "TOKEN=\n");
+  write("about_keys.py", "BEGIN = '-----BEGIN RSA PRIVATE KEY-----'\n");
   for (const char* path : {"tls/server.pem", "tls/ca.pem", "id_ed25519", "keys/id_github"}) {
     write(path, "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk\n");
   }
@@ -118,23 +123,37 @@ TEST_F(Workspace, WhatMayHoldASecretIsLeftOutByNameUnlessItIsWanted) {
   spec_.include = {"ca.pem", "/app/.env"};
   const auto scanned = scan_workspace(spec_);
   ASSERT_TRUE(scanned.ok()) << scanned.error().message;
-  EXPECT_EQ(paths(), (Paths{".docker",     ".docker/daemon.json",
-                            "app",         "app/.env",
-                            "certifi",     "certifi/cacert.pem",
-                            "config.json", "env",
-                            "id_list",     "id_map.py",
-                            "id_mapping",  "id_mapping/map.py",
-                            "keys",        "kube",
-                            "kube/config", "tls",
-                            "tls/ca.pem",  "venv",
-                            "venv/.env",   "venv/.env/bin",
-                            "x",           "x/.docker"}));
+  EXPECT_EQ(paths(), (Paths{".docker",
+                            ".docker/daemon.json",
+                            ".env.example",
+                            "about_keys.py",
+                            "app",
+                            "app/.env",
+                            "certifi",
+                            "certifi/cacert.pem",
+                            "config.json",
+                            "env",
+                            "id_list",
+                            "id_map.py",
+                            "id_mapping",
+                            "id_mapping/map.py",
+                            "keys",
+                            "kube",
+                            "kube/config",
+                            "tls",
+                            "tls/ca.pem",
+                            "venv",
+                            "venv/.env",
+                            "venv/.env/bin",
+                            "x",
+                            "x/.docker"}));
   Paths left_out = scanned->left_out;
   std::sort(left_out.begin(), left_out.end());
-  ASSERT_EQ(left_out.size(), 9U);
+  ASSERT_EQ(left_out.size(), 18U);
   EXPECT_EQ(left_out.front(), ".aws: may hold a secret; `workspace.include` takes it");
   // A rule of the user's that leaves it out is no news.
-  spec_.exclude = {"id_*", ".env", ".netrc", ".aws", ".kube", ".docker", "*.pem"};
+  spec_.exclude = {"id_*",   ".env*",   ".netrc",  ".aws",   ".kube",        ".docker", "*.pem", ".git-credentials",
+                   ".npmrc", ".pypirc", ".pgpass", "_netrc", ".vault-token", "deploy",  "*.ppk"};
   EXPECT_TRUE(scan_workspace(spec_)->left_out.empty());
 }
 
