@@ -169,6 +169,10 @@ void VaultCore::begin_copies(const VaultItem& item, const VaultGang& gang) {
   for (const HostId target : gang.targets) {
     if (peer(target) == nullptr) {
       copying.without.push_back(text(name_of(target), " is not connected"));
+    } else if (const auto silent = silent_.find(target); silent != silent_.end()) {
+      copying.without.push_back(text(name_of(target), " has not answered since step ", silent->second.key.step));
+      probes_[target] = item;
+      out_.emplace_back(vault_action::Dial{target});
     } else {
       copying.waiting[target] = {.offered = now_, .heard = now_};
       out_.emplace_back(vault_action::Dial{target});

@@ -15,6 +15,8 @@ constexpr const char* kNotHere = "does not have it";
 }  // namespace
 
 void VaultCore::on(const vault_event::PeerSpoke& event) {
+  silent_.erase(event.from);
+  probes_.erase(event.from);
   std::visit([&](const auto& message) { on_message(event.from, event.via, message); }, event.message);
 }
 
@@ -22,6 +24,11 @@ void VaultCore::on(const vault_event::PeerSpoke& event) {
 void VaultCore::on(const vault_event::PeerUp& event) {
   for (auto& [item, copying] : copying_) {
     if (copying.waiting.contains(event.host)) offer(item, event.host);
+  }
+  if (const auto probe = probes_.find(event.host); probe != probes_.end() && has_whole(probe->second)) {
+    const VaultItem& item = probe->second;
+    out_.emplace_back(
+        vault_action::Send{event.host, PeerVia::kOurs, VaultOffer{item.key, blobs_.at(item).bytes, item.digest}});
   }
   for (auto& [item, search] : searches_) {
     if (search.asked != event.host || fetches_.contains(item)) continue;
@@ -416,7 +423,10 @@ void VaultCore::look_at_copies() {
       }
     }
   }
-  for (const auto& [item, host] : silent) without(item, host, text("did not answer for ", to_text(kAnswerQuiet)));
+  for (const auto& [item, host] : silent) {
+    silent_.try_emplace(host, item);
+    without(item, host, text("did not answer for ", to_text(kAnswerQuiet)));
+  }
 }
 
 void VaultCore::look_at_searches() {

@@ -160,6 +160,18 @@ TEST_F(Vault, GivesATargetUpThatIsSilent) {
     world_.tick(Duration::seconds(1));
   }
   EXPECT_EQ(world_.answer(0, client), R"({"v":1,"ok":true,"hosts":[0,1],"short":"h2 did not answer for 20s"})");
+  // No later one waits for it, until it says something.
+  const VaultClient next = world_.save(kOwn, 1, 1, 20, "another");
+  for (int hop = 0; hop < 10; ++hop) {
+    std::erase_if(world_.flights, [](const auto& one) { return one.from == kThird || one.to == kThird; });
+    world_.deliver_all();
+  }
+  EXPECT_EQ(world_.answer(0, next), R"({"v":1,"ok":true,"hosts":[0,1],"short":"h2 has not answered since step 10"})");
+  (void)world_.save(kOwn, 1, 1, 30, "a third");
+  world_.deliver_all();
+  const VaultClient last = world_.save(kOwn, 1, 1, 40, "a fourth");
+  world_.deliver_all();
+  EXPECT_EQ(world_.answer(0, last), R"({"v":1,"ok":true,"hosts":[0,1,2]})");
 }
 
 TEST_F(Vault, AsksAgainForAPieceThatIsLost) {
