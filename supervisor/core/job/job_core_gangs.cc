@@ -322,7 +322,8 @@ Verdict JobCore::blame_rank(MeshId mesh, GangId g, std::size_t first) const {
                          ", ", describe_end(other.end), ")");
     if (end.end.after_our_signal) verdict.exit_code = exit_code_of(other.end);
   }
-  if (const std::vector<std::size_t> others = as_early_as(first, state.ends); !others.empty()) {
+  const bool ran = end.end.kind == EndKind::kExited || end.end.kind == EndKind::kSignaled;
+  if (const std::vector<std::size_t> others = as_early_as(first, state.ends); ran && !others.empty()) {
     const EndedRank& other = state.ends[others.front()];
     cause.summary += text(" (or first: ", spec.name, "/", other.process.rank.rank.value(), " on ",
                           hosts_[other.host.value()].name, ", ", describe_end(other.end));
