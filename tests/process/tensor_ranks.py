@@ -83,16 +83,18 @@ def survive(folder, size, delay, *signals):
     pull = tensors.source("owner", "large").into({"w": memory})
     for generation, name in enumerate(signals, 1):
         owner = owner_of(folder, generation)
-        got = pull(timeout=20, wait=True)
+        got = pull(timeout=60, wait=True)
         say("first", got.generation == generation and is_whole(memory, got))
         number = getattr(signal, name)
-        outcome = struck(memory, pull, lambda to=owner, number=number: os.kill(to, number), float(delay), timeout=1)
+        # Who stands still is not heard of; who is killed is, however long the pull takes.
+        limit = 1 if number == signal.SIGSTOP else 60
+        outcome = struck(memory, pull, lambda to=owner, number=number: os.kill(to, number), float(delay), timeout=limit)
         say("struck", outcome)
         if number == signal.SIGSTOP:
             os.kill(owner, signal.SIGCONT)
-            say("after", is_whole(memory, pull(timeout=20)))
+            say("after", is_whole(memory, pull(timeout=60)))
             os.kill(owner, signal.SIGKILL)
-    got = pull(timeout=20, wait=True)
+    got = pull(timeout=60, wait=True)
     say("last", got.generation, is_whole(memory, got), "reader", GENERATION)
     open(os.path.join(folder, "end"), "w", encoding="utf-8").close()
 

@@ -22,6 +22,7 @@
 #include "supervisor/launch/launcher_checks.h"
 #include "supervisor/launch/local/local_spec.h"
 #include "supervisor/launch/ssh/ssh_spec.h"
+#include "tests/transport/base/patience.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
@@ -305,7 +306,7 @@ TEST(RunChecks, SurvivesWhatHangsAndWhatCrashes) {
 TEST(RunChecks, HoldsNoTimeAgainstACheckInWhichItDidNotRunItself) {
   const auto stops_us = [] {
     (void)::kill(::getppid(), SIGSTOP);
-    (void)::poll(nullptr, 0, 2'000);
+    (void)::poll(nullptr, 0, static_cast<int>(test_patience(Duration::seconds(2)).count_milliseconds()));
     (void)::kill(::getppid(), SIGCONT);
     return Findings{{.check = "stops", .health = Health::kFine, .found = "yes"}};
   };
@@ -313,10 +314,11 @@ TEST(RunChecks, HoldsNoTimeAgainstACheckInWhichItDidNotRunItself) {
                                                              ::pause();
                                                              return Findings();
                                                            }}};
-  const Findings findings = run_checks(checks, Duration::seconds(1));
+  const Duration limit = test_patience(Duration::seconds(1));
+  const Findings findings = run_checks(checks, limit);
   ASSERT_EQ(findings.size(), 2U);
   EXPECT_EQ(findings[0].found, "yes") << "it answered when we could hear it";
-  const std::string begins = "no answer within 1s (this machine was late by ";
+  const std::string begins = text("no answer within ", to_text(limit), " (this machine was late by ");
   EXPECT_EQ(findings[1].found.substr(0, begins.size()), begins);
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/supervisor/launch/slurm/guarded_calls.h"
+#include "tests/transport/base/patience.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 
@@ -83,7 +84,7 @@ class EndOfAJob : public GuardedCallsTest {
 };
 
 TEST_F(EndOfAJob, IsForeseenBeforeItsTimeIsOver) {
-  job("RUNNING", Duration::seconds(62), Duration::seconds(1'000));
+  job("RUNNING", Duration::seconds(60) + test_patience(Duration::seconds(2)), Duration::seconds(1'000));
   watch(Duration::seconds(60));
   ASSERT_TRUE(asked(2));
   EXPECT_TRUE(seen_.empty());
@@ -95,7 +96,7 @@ TEST_F(EndOfAJob, IsForeseenBeforeItsTimeIsOver) {
 }
 
 TEST_F(EndOfAJob, IsLaterOfOneThatWasGivenMoreTime) {
-  job("RUNNING", Duration::seconds(63), Duration::seconds(1'000));
+  job("RUNNING", Duration::seconds(60) + test_patience(Duration::seconds(3)), Duration::seconds(1'000));
   watch(Duration::seconds(60));
   ASSERT_TRUE(asked(2));
   job("RUNNING", Duration::seconds(1'000), Duration::seconds(2'000));
@@ -104,7 +105,7 @@ TEST_F(EndOfAJob, IsLaterOfOneThatWasGivenMoreTime) {
 }
 
 TEST_F(EndOfAJob, IsWhatWasSaidLastWhereNobodyAnswersAnyMore) {
-  job("RUNNING", Duration::seconds(62), Duration::seconds(1'000));
+  job("RUNNING", Duration::seconds(60) + test_patience(Duration::seconds(2)), Duration::seconds(1'000));
   watch(Duration::seconds(60));
   ASSERT_TRUE(asked(2));
   fs::remove(folder_ + "/job");
