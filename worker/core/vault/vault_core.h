@@ -281,8 +281,8 @@ class VaultCore {
   std::map<VaultItem, Fetch> fetches_;
   std::deque<VaultItem> fetch_order_;  // those that are not active yet
   std::map<VaultItem, Copying> copying_;
-  // Targets that let a rank wait for nothing, and since which of its checkpoints: no other waits for them until they say
-  // something. The newest is offered to them all the same.
+  // Targets that let a rank wait for nothing, and since which of its checkpoints: no other waits for them until they
+  // say something. The newest is offered to them all the same.
   std::map<HostId, VaultItem> silent_;
   std::map<HostId, VaultItem> probes_;
   std::map<VaultItem, Search> searches_;
