@@ -267,6 +267,7 @@ void Room::perform(HostNumber host, const PostPtr& post, const post_action::ToDo
   if (const auto* deliver = std::get_if<PostDeliver>(&action.message)) {
     body = body_of(*post, deliver->body);
     trace_.note(now(), "a post delivers", host, body, deliver->delivery, action.door.value());
+    must(body != kNobodys || deliver->caller.mesh.empty(), "C7", "what a host asks in another's name is delivered");
     if (asked_now_ && body != kNobodys) {
       const CallerName& caller = callers_.at(ledger_.caller_of(body));
       must(post->core->roster().passed(caller).empty(), "I2", "what a stale caller has called is delivered");

@@ -173,7 +173,9 @@ bool Room::with_bug(const Post& to, bool late, post_event::PeerMessage& message)
     message = LineAccepted{other->ends, 1, other->epoch};
   }
   if (auto* asks = std::get_if<LineAsks>(&message); is(Bug::kStaleCaller) && asks != nullptr) {
-    asks->caller.generation += 1'000;
+    const RosterRun* const run = to.core->roster().find(asks->caller.rank);
+    const bool is_there = run != nullptr && run->host == asks->ends.root && !asks->caller.mesh.empty();
+    if (is_there) asks->caller.generation = run->generation.counter;
   }
   return true;
 }
@@ -210,6 +212,12 @@ void Room::babble(HostNumber rogue) {
         asks.ranks.push_back({Rank(static_cast<std::uint32_t>(random_.below(9))), random_.one_in(4)});
       }
       asks.target = {"a", "f", "*"};
+      // No rank lives where the rogue is: in whose name it asks, it lies.
+      if (const Slot& forged = slots_[random_.below(slots_.size())]; !random_.one_in(4)) {
+        asks.caller = {.mesh = forged.rank.mesh == MeshId(0) ? "work" : "control",
+                       .rank = forged.rank,
+                       .generation = forged.generation + random_.below(2)};
+      }
       asks.body = give_body(*post, kNobodys, 100);
       message = std::move(asks);
       break;

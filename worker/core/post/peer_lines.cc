@@ -264,7 +264,11 @@ void PeerLines::on(HostId from, const LineTakeBack& message) {
   In* const in = in_of(from, message.ends);
   if (in == nullptr || message.ends.root_start != in->line.root()) return;
   const auto running = in->running.find(message.number);
-  if (running != in->running.end()) taken_back_.push_back(running->second);
+  if (running != in->running.end()) {
+    taken_back_.push_back(running->second);
+  } else {
+    taken_back_early_.emplace_back(from, message.number);
+  }
 }
 
 void PeerLines::on(HostId from, const LineHeard& message) {

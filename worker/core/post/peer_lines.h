@@ -80,6 +80,8 @@ class PeerLines {
   std::vector<Ended> take_ended() { return std::exchange(ended_, {}); }
   std::vector<Ordered> take_ordered() { return std::exchange(ordered_, {}); }
   std::vector<DeliveryTable::Number> take_taken_back() { return std::exchange(taken_back_, {}); }
+  // Those that are no deliveries yet.
+  std::vector<std::pair<HostId, AskNumber>> take_taken_back_early() { return std::exchange(taken_back_early_, {}); }
   // A root's post that was started again: what its earlier starts have asked nobody waits for.
   std::vector<std::pair<HostId, PostStart>> take_passed() { return std::exchange(passed_, {}); }
   // Hosts that are not reached for long, each told once.
@@ -152,6 +154,7 @@ class PeerLines {
   std::vector<Ended> ended_;
   std::vector<Ordered> ordered_;
   std::vector<DeliveryTable::Number> taken_back_;
+  std::vector<std::pair<HostId, AskNumber>> taken_back_early_;
   std::vector<std::pair<HostId, PostStart>> passed_;
   std::vector<HostId> unreached_;
 };

@@ -25,6 +25,7 @@ PostCore::PostCore(PostOptions options)
       windows_(options_.limits),
       deliveries_(options_.limits, bodies_, out_),
       lines_(options_.host, options_.start, bodies_, out_, options_.limits.line),
+      gate_(roster_),
       cards_(options_.limits) {}
 
 PostActions PostCore::step(const PostEvent& event, Instant now) {
@@ -37,7 +38,9 @@ PostActions PostCore::step(const PostEvent& event, Instant now) {
   return std::exchange(out_, {});
 }
 
-Instant PostCore::next_due() const { return std::min({calls_.next_due(), deliveries_.next_due(), lines_.next_due()}); }
+Instant PostCore::next_due() const {
+  return std::min({calls_.next_due(), deliveries_.next_due(), lines_.next_due(), gate_.next_due()});
+}
 
 std::vector<PeerAddress> PostCore::peers() const { return peers_; }
 
@@ -73,6 +76,7 @@ void PostCore::on(const post_event::Tick& /*event*/) {
   take_back(calls_.expire(now_));
   deliveries_.tick(now_);
   lines_.tick();
+  gate_.look(now_);
   tell_waits();
 }
 
@@ -101,6 +105,9 @@ void PostCore::welcome(DoorId door, const PostHello& hello) {
     if (hello.rank >= roster_.ranks_of(*mesh))
       return turn_away(door, text("there is no rank ", roster_.rank_name(name.rank)));
     if (std::string passed = roster_.passed(name); !passed.empty()) return turn_away(door, std::move(passed));
+    if (roster_.place_of(name, options_.host) == RosterView::Place::kElsewhere) {
+      return turn_away(door, text(roster_.rank_name(name.rank), " is not on this host"));
+    }
   } else if (hello.serves) {
     return turn_away(door, "only a rank of the job serves");
   }
@@ -303,16 +310,16 @@ RankStanding PostCore::standing_of(const RankId& rank) const {
   return standing;
 }
 
+void PostCore::refuse(const DeliveryOrigin& origin, OutcomeKind kind, std::string why) {
+  CallOutcome outcome;
+  outcome.kind = kind;
+  outcome.text = std::move(why);
+  lines_.answer(origin, std::move(outcome), {});
+}
+
 void PostCore::deliver(PeerLines::Ordered&& ordered) {
-  const auto refuse = [&](std::string why) {
-    CallOutcome outcome;
-    outcome.kind = OutcomeKind::kRefused;
-    outcome.text = std::move(why);
-    lines_.answer(ordered.origin, std::move(outcome), {});
-  };
-  if (std::string passed = roster_.passed(ordered.content->caller); !passed.empty()) return refuse(std::move(passed));
   if (roster_.known() && ordered.rank.rank.value() >= roster_.ranks_of(ordered.rank.mesh)) {
-    return refuse(text("there is no rank ", roster_.rank_name(ordered.rank)));
+    return refuse(ordered.origin, OutcomeKind::kRefused, text("there is no rank ", roster_.rank_name(ordered.rank)));
   }
   const DeliveryTable::Number number = deliver_here(ordered.origin, ordered.rank, std::move(ordered.content));
   if (number != 0) lines_.running(ordered.origin, number);
@@ -347,8 +354,17 @@ void PostCore::settle() {
     for (auto& [host, start] : lines_.take_passed()) {
       deliveries_.root_passed(host, start);
       cards_.root_passed(host, start);
+      gate_.root_passed(host, start);
     }
     for (PeerLines::Ordered& ordered : lines_.take_ordered()) {
+      more = true;
+      gate_.ask(std::move(ordered), now_);
+    }
+    for (const auto& [root, number] : lines_.take_taken_back_early()) gate_.take_back(root, number);
+    for (CallerGate::Refused& refused : gate_.take_refused()) {
+      refuse(refused.ordered.origin, refused.kind, std::move(refused.why));
+    }
+    for (PeerLines::Ordered& ordered : gate_.take_believed()) {
       more = true;
       deliver(std::move(ordered));
     }
@@ -385,6 +401,7 @@ void PostCore::settle() {
 void PostCore::on(const post_event::RosterCame& event) {
   if (!roster_.take(event.roster)) return;
   look_at_hosts();
+  gate_.look(now_);
   deliveries_.look_at_waiting([this](const RankId& rank) { return standing_of(rank); }, now_);
   cards_.drop_passed([this](const CallerName& who) { return !roster_.passed(who).empty(); });
   look_at_routes();

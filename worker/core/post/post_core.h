@@ -25,6 +25,7 @@
 #include "worker/core/post/bodies.h"
 #include "worker/core/post/call_table.h"
 #include "worker/core/post/call_windows.h"
+#include "worker/core/post/caller_gate.h"
 #include "worker/core/post/card_routes.h"
 #include "worker/core/post/card_table.h"
 #include "worker/core/post/delivery_table.h"
@@ -100,6 +101,7 @@ class PostCore {
   bool is_routed_again(const CardRoutes::Key& key, OutcomeKind how);
   void look_at_routes();
   void deliver(PeerLines::Ordered&& ordered);
+  void refuse(const DeliveryOrigin& origin, OutcomeKind kind, std::string why);
   void settle();
   std::string ring_of(const CallKey& call, const WaitRings::Waiter& waiter);
   void look_at_hosts();
@@ -114,6 +116,7 @@ class PostCore {
   CallWindows windows_;
   DeliveryTable deliveries_;
   PeerLines lines_;
+  CallerGate gate_;
   WaitRings rings_;
   CardTable cards_;
   CardRoutes routes_;

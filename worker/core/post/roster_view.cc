@@ -87,6 +87,18 @@ std::string RosterView::why_lost(const RankId& rank) const {
   return {};
 }
 
+RosterView::Place RosterView::place_of(const CallerName& caller, HostId host) const {
+  const RosterRun* const run = find(caller.rank);
+  if (run == nullptr || run->generation.counter < caller.generation) return Place::kUnknown;
+  return run->host == host ? Place::kThere : Place::kElsewhere;
+}
+
+std::string RosterView::no_such_rank(const CallerName& caller) const {
+  const auto mesh = mesh_named(caller.mesh);
+  if (mesh == caller.rank.mesh && caller.rank.rank.value() < ranks_of(*mesh)) return {};
+  return text("its caller says that it is ", caller.mesh, '/', caller.rank.rank.value(), ", and there is none");
+}
+
 std::string RosterView::passed(const CallerName& caller) const {
   if (caller.mesh.empty()) return {};
   const RosterRun* const run = find(caller.rank);

@@ -34,6 +34,12 @@ class RosterView {
   // Why a rank is not up, in words; of one that is up why it was lost.
   std::string why_lost(const RankId& rank) const;
 
+  // Whether a caller that a host speaks of is there; unknown: this roster knows nothing yet of that start of it.
+  enum class Place : std::uint8_t { kThere, kElsewhere, kUnknown };
+  Place place_of(const CallerName& caller, HostId host) const;
+  // Why there is none of that name; empty: there may be.
+  std::string no_such_rank(const CallerName& caller) const;
+
   // Empty: the caller counts; else a later start of its rank has its place, in words (I2).
   std::string passed(const CallerName& caller) const;
 
