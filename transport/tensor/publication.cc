@@ -70,6 +70,8 @@ void Publication::perform(const owner_action::Renew& action) {
   slots_[action.slot].slot.reset();
 }
 
+void Publication::perform(const owner_action::EndLink& action) { server_.end(action.link, action.why); }
+
 void Publication::perform(const owner_action::Write& action) {
   writing_ = action.slot;
   tell_(publisher_word::Write{action.slot, slots_[action.slot].slot});
@@ -139,6 +141,7 @@ void Publication::give_slot(LinkNumber link, LinkFrame frame) {
     descriptor = std::move(*reader);
     frame.length = memory->slot->bytes();
     frame.offset = memory->serial;
+    feed(owner_event::Given{link, frame.version.number});
   }
   server_.send(link, frame, {}, std::move(descriptor));
 }

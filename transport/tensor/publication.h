@@ -93,6 +93,7 @@ class Publication {
   void give_word(LinkNumber link, LinkFrame frame);
   void feed(const OwnerEvent& event);
   void perform(const owner_action::Renew& action);
+  void perform(const owner_action::EndLink& action);
   void perform(const owner_action::Write& action);
   void perform(const owner_action::Refuse& action) { tell_(publisher_word::Refused{action.text}); }
   void perform(const owner_action::Offer& action) { to_registrar_->holds(action.number); }

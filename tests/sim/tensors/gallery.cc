@@ -123,11 +123,12 @@ void Gallery::feed(const GangPtr& gang, const PublisherPtr& publisher, const Own
         tell_registrar(gang, publisher, registrar_event::Holds{publisher->rank, publisher->begins});
       }
       write(gang, publisher, wanted->slot, 0);
-    } else if (std::holds_alternative<owner_action::Refuse>(action)) {
-      // Its readers have mapped too much: it tries again.
-      scheduler_.after(Duration::milliseconds(20), [this, gang, publisher] {
-        publisher->life->message([this, gang, publisher] { publish(gang, publisher, publisher->begins); });
-      });
+    } else if (const auto* refused = std::get_if<owner_action::Refuse>(&action)) {
+      must(false, "T6", text("a publisher is refused: ", refused->text));
+    } else if (const auto* ends = std::get_if<owner_action::EndLink>(&action)) {
+      const auto link = std::find_if(publisher->links.begin(), publisher->links.end(),
+                                     [ends](const LinkPtr& one) { return one->number == ends->link; });
+      if (link != publisher->links.end()) end_link(LinkPtr(*link), true);
     } else if (const auto* offer = std::get_if<owner_action::Offer>(&action)) {
       committed(gang, publisher, offer->number);
     }
@@ -319,6 +320,7 @@ void Gallery::strike() {
       const std::uint64_t number = reader->seen->number;
       const GangPtr gang = gang_;
       to_publisher(on, [this, gang, on, number] {
+        feed(gang, on->publisher, owner_event::Given{on->number, number});
         feed(gang, on->publisher, owner_event::Mapped{on->number, number});
       });
       scheduler_.after(random_.between(Duration::milliseconds(1), Duration::milliseconds(500)),

@@ -41,9 +41,7 @@ void OwnerCore::try_to_write() {
   if (slot.number && all_hold_ < newest_ && patient) return;
   if (!slot.mapped.empty() && left_.size() >= options_.left) {
     if (patient) return;
-    refuse(text("readers keep version ", *slot.number, " mapped, and ", left_.size(), " others"));
-    wanted_.reset();
-    return;
+    end_oldest_left();
   }
   if (!slot.mapped.empty()) {
     left_[*slot.number] = std::exchange(slot.mapped, {});
@@ -52,6 +50,16 @@ void OwnerCore::try_to_write() {
   }
   if (!slot.readers.empty() && patient) return;
   write(wanted_->slot);
+}
+
+// Whatever readers do, a version is written.
+void OwnerCore::end_oldest_left() {
+  const auto oldest = left_.begin();
+  for (const LinkNumber link : oldest->second) {
+    out_.emplace_back(owner_action::EndLink{
+        link, text("it keeps version ", oldest->first, " mapped, and readers may keep ", options_.left, " old ones")});
+  }
+  left_.erase(oldest);
 }
 
 void OwnerCore::write(std::size_t slot) {
@@ -79,8 +87,13 @@ void OwnerCore::on(const owner_event::Read& event) {
   if (const auto slot = slot_of(event.number)) slots_[*slot].readers.erase(event.link);
 }
 
+void OwnerCore::on(const owner_event::Given& event) {
+  if (const auto slot = slot_of(event.number)) slots_[*slot].given.insert(event.link);
+}
+
 void OwnerCore::on(const owner_event::Mapped& event) {
-  if (const auto slot = slot_of(event.number)) slots_[*slot].mapped.insert(event.link);
+  const auto slot = slot_of(event.number);
+  if (slot && slots_[*slot].given.contains(event.link)) slots_[*slot].mapped.insert(event.link);
 }
 
 void OwnerCore::on(const owner_event::Unmapped& event) {
@@ -94,6 +107,7 @@ void OwnerCore::on(const owner_event::AllHold& event) { all_hold_ = std::max(all
 void OwnerCore::on(const owner_event::LinkLeft& event) {
   for (Slot& slot : slots_) {
     slot.readers.erase(event.link);
+    slot.given.erase(event.link);
     slot.mapped.erase(event.link);
   }
   for (auto left = left_.begin(); left != left_.end();) {

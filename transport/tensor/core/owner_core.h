@@ -2,7 +2,8 @@
 
 // OwnerCore: which slot a publisher writes its next version into, and when. Versions go into the slots by turns.
 // Readers say that they read one, and that they are done; who does is waited for, but no longer than `patience`: that
-// gives slow readers a chance, and proves nothing. A slot that somebody has mapped for good is left to him. So long is
+// gives slow readers a chance, and proves nothing. A slot that somebody has mapped for good, who was given it, is left
+// to him; where too many are left, the links of those that have the oldest end, and the publisher goes on. So long is
 // also waited for the other publishers of a gang: one that is ahead of them by a version would else write over the last
 // that all of them hold, and readers would get none.
 //
@@ -28,7 +29,7 @@ namespace monarch::tensor {
 struct OwnerOptions {
   std::size_t slots = 2;
   Duration patience = Duration::seconds(2);
-  std::size_t left = 2;  // slots that may be left to readers at a time; one more is refused
+  std::size_t left = 2;  // slots that may be left to readers at a time; one more ends the links of the oldest
 };
 
 namespace owner_event {
@@ -43,6 +44,10 @@ struct Reading {
   std::uint64_t number = 0;
 };
 struct Read {  // or has given up
+  LinkNumber link = 0;
+  std::uint64_t number = 0;
+};
+struct Given {  // the memory of that version, over that link
   LinkNumber link = 0;
   std::uint64_t number = 0;
 };
@@ -65,8 +70,8 @@ struct Tick {};
 }  // namespace owner_event
 
 using OwnerEvent = std::variant<owner_event::Begin, owner_event::Commit, owner_event::Abandon, owner_event::Reading,
-                                owner_event::Read, owner_event::Mapped, owner_event::Unmapped, owner_event::LinkLeft,
-                                owner_event::AllHold, owner_event::Tick>;
+                                owner_event::Read, owner_event::Given, owner_event::Mapped, owner_event::Unmapped,
+                                owner_event::LinkLeft, owner_event::AllHold, owner_event::Tick>;
 
 namespace owner_action {
 
@@ -79,6 +84,10 @@ struct Write {  // it holds no version from now on
 struct Refuse {
   std::string text;
 };
+struct EndLink {  // its reader has the memory, and is served no more
+  LinkNumber link = 0;
+  std::string why;
+};
 struct Offer {  // the slot holds that version
   std::size_t slot = 0;
   std::uint64_t number = 0;
@@ -86,7 +95,8 @@ struct Offer {  // the slot holds that version
 
 }  // namespace owner_action
 
-using OwnerAction = std::variant<owner_action::Renew, owner_action::Write, owner_action::Refuse, owner_action::Offer>;
+using OwnerAction = std::variant<owner_action::Renew, owner_action::Write, owner_action::Refuse, owner_action::EndLink,
+                                 owner_action::Offer>;
 using OwnerActions = std::vector<OwnerAction>;
 
 class OwnerCore {
@@ -102,7 +112,8 @@ class OwnerCore {
   struct Slot {
     std::optional<std::uint64_t> number;
     std::set<LinkNumber> readers;
-    std::set<LinkNumber> mapped;
+    std::set<LinkNumber> given;
+    std::set<LinkNumber> mapped;  // some of those
   };
   struct Wanted {
     std::uint64_t number = 0;
@@ -119,6 +130,7 @@ class OwnerCore {
   void on(const owner_event::Abandon& event);
   void on(const owner_event::Reading& event);
   void on(const owner_event::Read& event);
+  void on(const owner_event::Given& event);
   void on(const owner_event::Mapped& event);
   void on(const owner_event::Unmapped& event);
   void on(const owner_event::LinkLeft& event);
@@ -126,6 +138,7 @@ class OwnerCore {
   void on(const owner_event::Tick&) {}
   void try_to_write();
   void write(std::size_t slot);
+  void end_oldest_left();
   void refuse(std::string text) { out_.emplace_back(owner_action::Refuse{std::move(text)}); }
 
   const OwnerOptions options_;

@@ -102,6 +102,7 @@ TEST_F(OwnerTest, WaitsForTheOthersOfItsGangAsLongAsItsPatienceLasts) {
 TEST_F(OwnerTest, LeavesASlotToWhoHasMappedIt) {
   for (std::uint64_t number = 1; number <= 2; ++number) {
     publish(number);
+    feed(owner_event::Given{number, number});
     feed(owner_event::Mapped{number, number});
   }
   for (std::uint64_t number = 3; number <= 4; ++number) {
@@ -110,13 +111,28 @@ TEST_F(OwnerTest, LeavesASlotToWhoHasMappedIt) {
     EXPECT_EQ(of_kind<owner_action::Renew>(actions)[0].slot, written(actions));
     feed(owner_event::Commit{});
     feed(owner_event::AllHold{number});
+    feed(owner_event::Given{number, number});
     feed(owner_event::Mapped{number, number});
   }
   EXPECT_FALSE(written(feed(owner_event::Begin{5})));
   now_ = now_ + Duration::seconds(2);
-  EXPECT_EQ(refused(feed(owner_event::Tick{})), "readers keep version 3 mapped, and 2 others");
-  feed(owner_event::Unmapped{1, 1});
-  EXPECT_TRUE(written(feed(owner_event::Begin{5})));
+  const auto actions = feed(owner_event::Tick{});
+  EXPECT_TRUE(written(actions)) << "whatever readers do";
+  const auto ended = of_kind<owner_action::EndLink>(actions);
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0].link, 1U) << "who has the oldest";
+  EXPECT_EQ(ended[0].why, "it keeps version 1 mapped, and readers may keep 2 old ones");
+}
+
+TEST_F(OwnerTest, LeavesNothingToWhoWasNotGivenIt) {
+  for (std::uint64_t number = 1; number <= 8; ++number) {
+    const auto actions = feed(owner_event::Begin{number});
+    EXPECT_TRUE(of_kind<owner_action::Renew>(actions).empty());
+    ASSERT_TRUE(written(actions));
+    feed(owner_event::Commit{});
+    feed(owner_event::AllHold{number});
+    feed(owner_event::Mapped{7, number});
+  }
 }
 
 class RegistrarTest : public ::testing::Test {
