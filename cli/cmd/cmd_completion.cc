@@ -34,7 +34,9 @@ std::optional<JobSpec> spec_of(const Positional& kind, const std::string& subjec
   if (kind.name == "SPEC") {
     const auto source = read_spec_file(subject, Duration::zero());
     if (!source.ok()) return std::nullopt;
-    auto outcome = load_spec(*source, users_surroundings());
+    SpecSurroundings around = users_surroundings();
+    around.hash_plugin = nullptr;  // who completes a line reads no plugin
+    auto outcome = load_spec(*source, around);
     if (!outcome.loaded) return std::nullopt;
     return std::move(outcome.loaded->spec);
   }

@@ -235,7 +235,7 @@ std::string environments(const Plan& plan, const WantedRanks& wanted, const Cont
 }
 
 int run_plan(const Arguments& arguments, Context& context) {
-  const std::optional<SpecInput> input = take_spec(arguments, context);
+  const std::optional<SpecInput> input = take_spec(arguments, context, kHashToLook);
   if (!input) return kExitUsage;
   if (!has_its_variables(*input, context.env, context.terminal)) return kExitUsage;
   const WorkspaceLook look = look_at_workspace(input->spec, input->tree, input->sources);

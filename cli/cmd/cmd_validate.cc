@@ -55,7 +55,7 @@ bool validate_one(const std::optional<std::string>& path, const Arguments& argum
     show_complaints(name, taken.complaints, json, terminal);
     return false;
   }
-  SpecOutcome outcome = load_spec(*taken.parts, users_surroundings());
+  SpecOutcome outcome = load_spec(*taken.parts, users_surroundings(kHashToLook));
   std::vector<std::string> notes;
   if (outcome.loaded) {
     WorkspaceLook look = look_at_workspace(outcome.loaded->spec, outcome.loaded->tree, outcome.sources);

@@ -14,8 +14,9 @@ namespace monarch {
 
 namespace {
 
-std::optional<SpecInput> loaded(const SpecParts& parts, const Terminal& terminal) {
-  SpecOutcome outcome = load_spec(parts, users_surroundings());
+std::optional<SpecInput> loaded(const SpecParts& parts, const Terminal& terminal,
+                                Duration hashing = Duration::forever()) {
+  SpecOutcome outcome = load_spec(parts, users_surroundings(hashing));
   if (!outcome.diagnostics.empty()) write_err(render(outcome, {.colour = terminal.err_colour}));
   if (!outcome.loaded) return std::nullopt;
   return SpecInput{.spec = std::move(outcome.loaded->spec),
@@ -29,20 +30,20 @@ std::optional<SpecInput> loaded(const SpecParts& parts, const Terminal& terminal
 
 }  // namespace
 
-std::optional<SpecInput> take_spec(const Arguments& arguments, const Context& context) {
+std::optional<SpecInput> take_spec(const Arguments& arguments, const Context& context, Duration hashing) {
   const std::vector<std::string>& written = arguments.positionals();
-  return take_spec(written.empty() ? std::nullopt : std::optional(written.front()), arguments, context);
+  return take_spec(written.empty() ? std::nullopt : std::optional(written.front()), arguments, context, hashing);
 }
 
 std::optional<SpecInput> take_spec(const std::optional<std::string>& spec, const Arguments& arguments,
-                                   const Context& context) {
+                                   const Context& context, Duration hashing) {
   const TakenParts taken = take_parts(spec, arguments);
   for (const Complaint& complaint : taken.complaints) say_error(context.terminal, complaint);
   if (!taken.refused.diagnostics.empty()) {
     write_err(render(taken.refused, {.colour = context.terminal.err_colour}));
   }
   if (!taken.parts) return std::nullopt;
-  std::optional<SpecInput> input = loaded(*taken.parts, context.terminal);
+  std::optional<SpecInput> input = loaded(*taken.parts, context.terminal, hashing);
   // A stream is no longer there to be compared with.
   const auto is_stream = [](const SpecSource& source) { return source.is_stream; };
   const auto& files = taken.parts->files;

@@ -29,10 +29,12 @@ struct SpecInput {
 };
 
 // Nothing: stderr says why, and the command exits 2.
-std::optional<SpecInput> take_spec(const Arguments& arguments, const Context& context);
+// `hashing`: how long reading one of its plugins may take.
+std::optional<SpecInput> take_spec(const Arguments& arguments, const Context& context,
+                                   Duration hashing = Duration::forever());
 // Of a command whose SPEC is not its first argument; nothing: it was not written.
 std::optional<SpecInput> take_spec(const std::optional<std::string>& spec, const Arguments& arguments,
-                                   const Context& context);
+                                   const Context& context, Duration hashing = Duration::forever());
 std::optional<SpecInput> take_spec(const std::string& path, const Terminal& terminal);
 
 // False: it uses a variable of this shell that is not set, and stderr says which.

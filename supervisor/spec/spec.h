@@ -87,8 +87,9 @@ inline constexpr std::string_view kStdinName = "<stdin>";  // what messages call
 
 // Of `launch.ssh.hosts_file`; likewise.
 Result<std::string> read_hosts_text(const std::string& path);
-// Of whoever runs this process: $HOME, else what the system says, and the disk.
-SpecSurroundings users_surroundings();
+// Of whoever runs this process: $HOME, else what the system says, and the disk. `hashing`: how long a plugin may take.
+SpecSurroundings users_surroundings(Duration hashing = Duration::forever());
+inline constexpr Duration kHashToLook = Duration::seconds(2);  // where no job begins
 
 SpecOutcome load_spec(const SpecParts& parts, const SpecSurroundings& around = {});
 SpecOutcome load_spec(const SpecSource& source, const SpecSurroundings& around = {});

@@ -1,9 +1,11 @@
 // Reading a spec's file, with every refusal that a path can earn.
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <pwd.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +31,8 @@
 namespace monarch {
 
 namespace {
+
+constexpr std::uint64_t kPluginBytes = 1U << 30U;
 
 // A little more than a spec may have, a byte order mark included: what load_spec then refuses was not cut.
 constexpr std::size_t kMostRead = limits::kSpecBytes + 4;
@@ -114,21 +118,39 @@ std::string real_path(const std::string& path) {
   return error ? path : real.string();
 }
 
-Result<std::string> hash_file(const std::string& path) {
-  constexpr std::size_t kAtOnce = 1U << 16U;
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a pipe of that name is not waited for
+// What the kernel makes up has no end, or does something when it is read; what anybody may write to is anybody's.
+Status may_be_plugin(int fd, const std::string& path) {
   struct stat status {};
-  if (!fd.valid() || ::fstat(fd.get(), &status) != 0) return errno_error(printable(path), errno);
-  if (!S_ISREG(status.st_mode)) return Error{ErrorCode::kInvalid, text(printable(path), " is no file")};
+  struct statfs system {};
+  if (::fstat(fd, &status) != 0 || ::fstatfs(fd, &system) != 0) return errno_error(printable(path), errno);
+  const auto refused = [&path](std::string why) {
+    return Error{ErrorCode::kInvalid, text(printable(path), ' ', std::move(why))};
+  };
+  if (!S_ISREG(status.st_mode)) return refused("is no file");
+  if (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC) return refused("is made up by the kernel");
+  if ((status.st_mode & S_IWOTH) != 0) return refused("may be written to by everybody: chmod o-w");
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  if (size <= kPluginBytes) return {};
+  return refused(text("has ", amount_text(size), ", and a plugin has ", amount_text(kPluginBytes), " at most"));
+}
+
+Result<std::string> hash_file(const std::string& path, Duration patience) {
+  constexpr std::size_t kAtOnce = 1U << 16U;
+  const Instant until = patience == Duration::forever() ? Instant::never() : boot_now() + patience;
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a pipe of that name is not waited for
+  if (!fd.valid()) return errno_error(printable(path), errno);
+  MONARCH_TRY(may_be_plugin(fd.get(), path));
   Sha256 hash;
   std::string bytes(kAtOnce, '\0');
-  for (;;) {
+  for (std::uint64_t hashed = 0; hashed <= kPluginBytes && boot_now() < until;) {
     const ssize_t count = ::read(fd.get(), bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return errno_error(printable(path), errno);
     if (count == 0) return hash.finish();
     hash.add({bytes.data(), static_cast<std::size_t>(count)});
+    hashed += static_cast<std::uint64_t>(count);
   }
+  return Error{ErrorCode::kTimeout, text(printable(path), " was not read to its end within ", to_text(patience))};
 }
 
 std::uint32_t count_gpus() {
@@ -147,14 +169,14 @@ Result<std::string> read_hosts_text(const std::string& path) {
   return Error{ErrorCode::kInvalid, text(what, ": it has more than ", limits::kSpecBytes, " bytes")};
 }
 
-SpecSurroundings users_surroundings() {
+SpecSurroundings users_surroundings(Duration hashing) {
   return {.home = home_of_user(),
           .read_hosts = read_hosts_text,
           .real_path = real_path,
           .find_allocation = [] { return allocation_from([](const char* name) { return std::getenv(name); }); },
           .says_no_kill = std::getenv("SLURM_NO_KILL") != nullptr,
           .count_gpus = count_gpus,
-          .hash_plugin = hash_file};
+          .hash_plugin = [hashing](const std::string& path) { return hash_file(path, hashing); }};
 }
 
 Result<SpecSource> read_spec_file(const std::string& path, Duration patience) {

@@ -113,6 +113,23 @@ TEST_F(SpecFile, NamesWhatStandardInputIsInstead) {
   ::close(terminal);
 }
 
+TEST_F(SpecFile, HashesAPluginAndNothingElse) {
+  const auto said = [](const std::string& path, Duration patience = Duration::forever()) {
+    const auto hashed = users_surroundings(patience).hash_plugin(path);
+    return hashed.ok() ? *hashed : hashed.error().message;
+  };
+  const std::string path = write("p.so", "abc");
+  EXPECT_EQ(said(path), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(said(path, Duration::zero()), path + " was not read to its end within 0s");
+  ASSERT_EQ(::chmod(path.c_str(), 0646), 0);
+  EXPECT_EQ(said(path), path + " may be written to by everybody: chmod o-w");
+  ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
+  std::filesystem::resize_file(path, (1U << 30U) + 1);
+  EXPECT_EQ(said(path), path + " has 1GiB, and a plugin has 1GiB at most");
+  EXPECT_EQ(said("/proc/self/environ"), "/proc/self/environ is made up by the kernel");
+  EXPECT_EQ(said(folder_), folder_ + " is no file");
+}
+
 TEST_F(SpecFile, SaysWhatMayNotBeRead) {
   if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
   const std::string path = write("secret.yaml", "");
