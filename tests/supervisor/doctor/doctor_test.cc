@@ -26,6 +26,7 @@
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
+#include "transport/process/process_scan.h"
 
 namespace monarch::doctor {
 
@@ -305,6 +306,7 @@ TEST(RunChecks, SurvivesWhatHangsAndWhatCrashes) {
 
 TEST(RunChecks, HoldsNoTimeAgainstACheckInWhichItDidNotRunItself) {
   const auto stops_us = [] {
+    while (read_process(::getppid())->state != 'S') pause_between_looks();  // it waits for us
     (void)::kill(::getppid(), SIGSTOP);
     (void)::poll(nullptr, 0, static_cast<int>(test_patience(Duration::seconds(2)).count_milliseconds()));
     (void)::kill(::getppid(), SIGCONT);

@@ -269,14 +269,16 @@ TEST_P(PullLaneTest, SaysWhatItWaitsFor) {
   ColumnReader reader(matrix, 0, 8, ways());
   reader.finds(gang);
   std::vector<std::string> said;
+  int named = 0;
   RunOptions options;
   options.waiting = [&](const std::string& words) {
     said.push_back(words);
-    if (said.size() == 2) reader.pull->cancel();
+    named += words == "rank 0 of its gang has not published it yet" ? 1 : 0;
+    if (named == 2 || said.size() == 500) reader.pull->cancel();
   };
   options.waiting_every = Duration::milliseconds(20);
   EXPECT_EQ(failure(reader.pull->run(options)).how, PullEnd::kCancelled);
-  EXPECT_EQ(said, (std::vector<std::string>(2, "rank 0 of its gang has not published it yet")));
+  EXPECT_EQ(named, 2) << said.front() << ", and at last " << said.back();
 }
 
 TEST_P(PullLaneTest, NamesWhoOfAGangDoesNotPublish) {
