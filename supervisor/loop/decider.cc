@@ -128,9 +128,11 @@ bool Decider::on_refused(std::uint64_t ticket) {
 void Decider::abandon() {
   abandoned_ = true;
   waiting_.clear();
+  ready_ = {};
   unsubmitted_.clear();
   loop_.cancel(deadline_timer_);
   loop_.cancel(retry_timer_);
+  loop_.cancel(std::exchange(release_timer_, 0));
 }
 
 void Decider::on_answered(std::uint64_t ticket) {

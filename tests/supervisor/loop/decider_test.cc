@@ -101,6 +101,23 @@ TEST_F(DeciderTest, DoesInTurnsWhatItOrdersOfManyHosts) {
   EXPECT_TRUE(std::is_sorted(launched.begin(), launched.end()));
 }
 
+TEST_F(DeciderTest, DoesNothingMoreOfItOnceItIsAbandoned) {
+  constexpr std::uint32_t kHosts = 500;
+  JobCore many(fixtures::job_of(kHosts, 1), virtual_hosts(kHosts), {.job_id = "test-0001", .log_directory = "/logs"});
+  std::size_t done = 0;
+  Decider decider(
+      *loop_, many, *journal_, kTerm, [&](const Action&) { ++done; }, [] {});
+  (void)decider.decide(JobBegun{.term = kTerm, .job = {}});
+  while (decider.durable_ticket() == 0) {
+    for (const JournalReport& report : reports()) decider.on_durable(std::get<RecordsDurable>(report));
+  }
+  const std::size_t before = done;
+  EXPECT_GT(before, 0U);
+  decider.abandon();
+  for (int turn = 0; turn < 5; ++turn) loop_->turn();
+  EXPECT_EQ(done, before);
+}
+
 TEST_F(DeciderTest, TellsOnceWhatWasDecidedIsDurableInTheOrderOfAsking) {
   std::vector<int> told;
   decider_->when_durable([&] { told.push_back(1); });
