@@ -22,7 +22,7 @@ namespace {
 constexpr Duration kLook = Duration::milliseconds(20);
 constexpr int kLooksAtAnExec = 20;
 constexpr int kBetweenLooksMilliseconds = 1;
-constexpr unsigned long long kExiting = 0x4;  // PF_EXITING of Linux's sched.h, the same since 2.2 (proc_pid_stat(5))
+constexpr unsigned long long kExiting = 0x4;  // PF_EXITING of Linux's sched.h (proc_pid_stat(5))
 
 // Of /proc, whose files have no size until they are read.
 std::string read_all(const std::string& path) {

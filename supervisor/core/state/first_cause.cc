@@ -95,8 +95,9 @@ std::optional<std::size_t> first_to_exit(const std::vector<EndedRank>& ends) {
 }
 
 std::vector<std::size_t> as_early_as(std::size_t first, const std::vector<EndedRank>& ends) {
+  if (first_to_exit(ends) != first) return {};
   std::vector<std::size_t> candidates = may_be_first(ends);
-  if (std::erase(candidates, first) == 0) return {};
+  std::erase(candidates, first);
   std::sort(candidates.begin(), candidates.end(),
             [&](std::size_t a, std::size_t b) { return ends[a].process.rank < ends[b].process.rank; });
   return candidates;

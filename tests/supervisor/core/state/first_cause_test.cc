@@ -100,6 +100,7 @@ TEST(FirstCause, SaysBothWhereTheyWereEndingWhenTheHostLooked) {
   EXPECT_EQ(as_early_as(1, ends), (std::vector<std::size_t>{0, 2}));
   EXPECT_TRUE(as_early_as(0, {ended(0, exited(1), 100), ended(1, killed(9), 101)}).empty()) << "the order is known";
   EXPECT_TRUE(as_early_as(0, {ended(0, killed_by_us(9), 90), ended(1, exited(7), 100)}).empty()) << "it was not first";
+  EXPECT_TRUE(as_early_as(0, ends).empty()) << "nor is one that something else than clocks told apart";
 }
 
 TEST(FirstCause, DoesNotDependOnTheOrderOfArrival) {
