@@ -33,7 +33,20 @@ void CallerGate::judge(Waiting&& one, Instant now) {
       return refuse(text("for ", to_text(kRosterPatience), " nobody has said that this start of ",
                          roster_.rank_name(caller.rank), " is on ", roster_.host_name(from)));
   }
-  waiting_.push_back(std::move(one));
+  if (has_room_for(one)) return waiting_.push_back(std::move(one));
+  refused_.push_back({std::move(one.ordered), OutcomeKind::kBusy,
+                      text("too many calls of ", roster_.host_name(from), " wait for a roster that knows who calls")});
+}
+
+bool CallerGate::has_room_for(const Waiting& one) const {
+  std::size_t calls = 0;
+  std::uint64_t bytes = one.ordered.content->body.bytes();
+  for (const Waiting& other : waiting_) {
+    if (other.ordered.origin.root != one.ordered.origin.root) continue;
+    ++calls;
+    bytes += other.ordered.content->body.bytes();
+  }
+  return calls < kCalls && (calls == 0 || bytes <= kBytes);
 }
 
 // What the same caller asked before goes first.

@@ -2,7 +2,7 @@
 
 // CallerGate: whether what another host's post asks in a rank's name is that rank's: the roster has the rank, in that
 // start of it, on that host. A start of which this roster knows nothing yet waits until one does, and all that is asked
-// in its name behind it; what nobody ever says is refused.
+// in its name behind it; what nobody ever says is refused, and of what a host says no more waits than the limits.
 //
 // Thread: a value of the core's; pure.
 
@@ -20,6 +20,9 @@ namespace monarch {
 class CallerGate {
  public:
   static constexpr Duration kRosterPatience = Duration::seconds(5);
+  // Of each host, what waits; one more is Busy.
+  static constexpr std::size_t kCalls = 1'024;
+  static constexpr std::uint64_t kBytes = 64U << 20U;
 
   struct Refused {
     PeerLines::Ordered ordered;
@@ -49,6 +52,7 @@ class CallerGate {
   };
   void judge(Waiting&& one, Instant now);
   bool waits(const Waiting& behind) const;
+  bool has_room_for(const Waiting& one) const;
 
   const RosterView& roster_;
   std::deque<Waiting> waiting_;  // in the order in which it was asked

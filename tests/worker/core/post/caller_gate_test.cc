@@ -91,6 +91,13 @@ TEST_F(CallerGateTest, WaitsFiveSecondsForThat) {
   EXPECT_EQ(refused(), (std::vector<std::string>{"1 for 5s nobody has said that this start of work/2 is on h1"}));
 }
 
+TEST_F(CallerGateTest, LetsAHostMakeSoManyWaitAndNoMore) {
+  for (AskNumber number = 1; number <= CallerGate::kCalls + 1; ++number) ask(number, named(2));
+  EXPECT_EQ(refused(), (std::vector<std::string>{"1025 too many calls of h1 wait for a roster that knows who calls"}));
+  second_is_started_again(2);
+  EXPECT_EQ(believed().size(), CallerGate::kCalls);
+}
+
 TEST_F(CallerGateTest, TakesBackWhatWaits) {
   ask(1, named(2));
   ask(2, named(2));
