@@ -322,7 +322,7 @@ Status Pull::take_index(std::string_view word) {
     return Error{ErrorCode::kInvalid, unreadable(opened.index, error)};
   }
   MONARCH_TRY(check_index(opened.index));
-  for (const OwnerCard& owner : opened.cards) {
+  for (const OwnerCard& owner : opened.cards.list) {
     MONARCH_ASSIGN(gang_->cards[owner.rank], parse_card(owner.card.data));
   }
   for (const TensorPart& part : opened.index.parts) {

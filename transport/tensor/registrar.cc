@@ -96,7 +96,7 @@ void Registrar::perform(const registrar_action::Opened& action) {
   if (!action.with_index) return server_.send(action.reader, frame);
   if (!opened_) {
     OpenedWord word{core_.index(), {}};
-    for (const auto& [rank, card] : cards_) word.cards.push_back({rank, card});
+    for (const auto& [rank, card] : cards_) word.cards.list.push_back({rank, card});
     opened_ = codec::encode(word);
   }
   frame.flags = kWithIndex;

@@ -58,9 +58,18 @@ struct OwnerCard {
   codec::Bytes card;
 };
 MONARCH_FIELDS(OwnerCard, rank, card)
+// Counted before they are read, as an index is.
+struct OwnerCards {
+  std::vector<OwnerCard> list;
+};
+inline void codec_write(codec::Writer& writer, const OwnerCards& cards) { codec::write(writer, cards.list); }
+inline bool codec_read(codec::Reader& reader, OwnerCards& cards) {
+  std::size_t memory = kIndexMemory / 16;
+  return read_within(reader, cards.list, memory);
+}
 struct OpenedWord {
   Index index;
-  std::vector<OwnerCard> cards;
+  OwnerCards cards;
 };
 MONARCH_FIELDS(OpenedWord, index, cards)
 

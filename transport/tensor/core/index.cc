@@ -43,7 +43,29 @@ Status check_part(const TensorKind& tensor, const Box& box) {
   return invalid(text("tensor ", printable(tensor.name), ": ", to_text(box), " is outside of ", to_text(tensor.shape)));
 }
 
+std::size_t memory_of(std::size_t tensors, std::size_t parts) {
+  return tensors * sizeof(TensorKind) + parts * sizeof(TensorPart);
+}
+
 }  // namespace
+
+void codec_write(codec::Writer& writer, const Index& index) {
+  const auto array = writer.array(2);
+  codec::write(writer, index.tensors);
+  codec::write(writer, index.parts);
+}
+
+bool codec_read(codec::Reader& reader, Index& index) {
+  const auto array = reader.array();
+  if (!array) return false;
+  if (array.count() < 2) return reader.fail("a struct misses fields");
+  std::size_t memory = kIndexMemory;
+  if (!read_within(reader, index.tensors, memory) || !read_within(reader, index.parts, memory)) return false;
+  for (std::size_t field = 2; field < array.count(); ++field) {
+    if (!reader.skip()) return false;
+  }
+  return true;
+}
 
 std::string unreadable(const Index& read, const codec::DecodeError& error) {
   std::string place = text("tensor ", read.tensors.size());
@@ -111,6 +133,13 @@ Status IndexBuilder::add(std::uint32_t owner, const Index& part) {
     const auto words = [](const TensorKind& one) { return text(to_text(one.dtype), ' ', to_text(one.shape)); };
     return invalid(text("tensor ", printable(tensor.name), " is ", words(first), " at rank ",
                         first_owners_[known->second], " and ", words(tensor), " at rank ", owner));
+  }
+  const auto fresh_tensors = std::count_if(part.tensors.begin(), part.tensors.end(),
+                                           [this](const TensorKind& one) { return !places_.contains(one.name); });
+  const std::size_t tensors = index_.tensors.size() + static_cast<std::size_t>(fresh_tensors);
+  if (memory_of(tensors, index_.parts.size() + part.parts.size()) > memory_) {
+    return invalid(text(tensors, " tensors of this publication, with those of rank ", owner,
+                        ", are more than anybody has memory for"));
   }
   std::vector<std::uint32_t> places;
   for (const TensorKind& tensor : part.tensors) {

@@ -24,10 +24,11 @@
 namespace monarch::tensor {
 
 inline constexpr std::size_t kTensorNameBytes = 128;
-inline constexpr std::size_t kIndexParts = 1U << 21U;    // 32,768 tensors that lie in rows at 64 ranks
-inline constexpr std::size_t kIndexBytes = 64U << 20U;   // as it travels
-inline constexpr std::uint64_t kSlotHeaderBytes = 4096;  // before the first tensor of a slot
-inline constexpr std::uint64_t kTensorAlignment = 256;   // of each in a slot
+inline constexpr std::size_t kIndexParts = 1U << 21U;     // 32,768 tensors that lie in rows at 64 ranks
+inline constexpr std::size_t kIndexBytes = 64U << 20U;    // as it travels
+inline constexpr std::size_t kIndexMemory = 384U << 20U;  // of its lists, in whoever reads it
+inline constexpr std::uint64_t kSlotHeaderBytes = 4096;   // before the first tensor of a slot
+inline constexpr std::uint64_t kTensorAlignment = 256;    // of each in a slot
 
 // A tensor as all that have a part of it must say it is.
 struct TensorKind {
@@ -54,7 +55,25 @@ struct Index {
   std::vector<TensorPart> parts;
   bool operator==(const Index&) const = default;
 };
-MONARCH_FIELDS(Index, tensors, parts)
+// Nothing of a list is read before its items are counted and have room in kIndexMemory: the smallest part takes 20
+// times as much memory as it has bytes on the wire.
+void codec_write(codec::Writer& writer, const Index& index);
+bool codec_read(codec::Reader& reader, Index& index);
+
+// Reads a list of at most `memory` bytes, and takes what it has from them.
+template <class T>
+bool read_within(codec::Reader& reader, std::vector<T>& list, std::size_t& memory) {
+  list.clear();
+  const auto array = reader.array();
+  if (!array) return false;
+  if (array.count() > memory / sizeof(T)) return reader.fail("more than anybody has memory for");
+  memory -= array.count() * sizeof(T);
+  list.reserve(array.count());
+  for (std::size_t i = 0; i < array.count(); ++i) {
+    if (!codec::read(reader, list.emplace_back())) return list.pop_back(), false;
+  }
+  return true;
+}
 
 // An index as it travels may have many items; a part has some twenty.
 inline constexpr codec::DecodeLimits kIndexLimits{.items = 64U << 20U};
@@ -85,11 +104,13 @@ Status check_wanted(const TensorKind& tensor, const Box& box, const Extents& str
 // An index that grows as its publishers tell theirs.
 class IndexBuilder {
  public:
+  explicit IndexBuilder(std::size_t memory = kIndexMemory) : memory_(memory) {}
   // kInvalid: it does not fit what others have told: the message names the tensor, both owners and both values.
   Status add(std::uint32_t owner, const Index& part);
   const Index& index() const { return index_; }
 
  private:
+  const std::size_t memory_;
   Index index_;
   std::map<std::string, std::uint32_t, std::less<>> places_;
   std::vector<std::uint32_t> first_owners_;  // who told of a tensor first

@@ -78,7 +78,7 @@ TEST(Index, IsThatOfAllPublishers) {
 
 // Of each list one, a hundred, and as many as there may be.
 TEST(Index, IsReadAsItWasWritten) {
-  constexpr std::size_t kMost = kSanitized ? 1U << 16U : kIndexParts;
+  constexpr std::size_t kMost = kSanitized ? 1U << 16U : kIndexMemory / (sizeof(TensorKind) + sizeof(TensorPart));
   for (const std::size_t count : {std::size_t{1}, std::size_t{100}, kMost}) {
     const Extents shape(count == 100 ? kDims : 2, 7);
     Index many;
@@ -111,6 +111,50 @@ TEST(Index, NamesWhatCannotBeRead) {
   deep.tensors[0].shape = Extents(kDims);
   EXPECT_EQ(why(codec::encode(deep).replace(9, 1, "\x99")),
             "its index cannot be read at tensor 0: more dimensions than a tensor may have (byte 10)");
+}
+
+// The smallest items that there are, as many as 64 MiB hold: they would be gigabytes.
+std::string many_of(std::size_t before, const std::string& item, const std::string& after) {
+  const std::size_t count = (kIndexBytes - 32) / item.size();
+  std::string bytes("\x92", 1);
+  if (before == 1) bytes += '\x90';
+  bytes += '\xdd';
+  for (int shift = 24; shift >= 0; shift -= 8)
+    bytes += static_cast<char>((count >> static_cast<unsigned>(shift)) & 0xffU);
+  for (std::size_t i = 0; i < count; ++i) bytes += item;
+  return bytes + after;
+}
+
+TEST(Index, IsCountedBeforeItIsBuilt) {
+  const std::string part = codec::encode(TensorPart{});
+  const std::string tensor = codec::encode(TensorKind{});
+  const auto refused = [](const std::string& bytes) {
+    Index read;
+    codec::DecodeError error;
+    EXPECT_FALSE(codec::decode(bytes, read, error, kIndexLimits));
+    EXPECT_EQ(read.tensors.capacity() + read.parts.capacity(), 0U);
+    return unreadable(read, error);
+  };
+  EXPECT_EQ(refused(many_of(1, part, "")),
+            "its index cannot be read at tensor 0: more than anybody has memory for (byte 7)");
+  EXPECT_EQ(refused(many_of(0, tensor, "\x90")),
+            "its index cannot be read at tensor 0: more than anybody has memory for (byte 6)");
+}
+
+TEST(Index, OfAllPublishersIsCountedBeforeItIsBuilt) {
+  IndexBuilder builder(3 * sizeof(TensorKind) + 4 * sizeof(TensorPart));
+  const auto told = [&](std::uint32_t rank, const std::string& name) {
+    SlotLayout slot;
+    EXPECT_TRUE(slot.put(kind(name, {8}), {{rank}, {1}}, rank).ok());
+    return why(builder.add(rank, slot.index()));
+  };
+  EXPECT_EQ(told(0, "a"), "");
+  EXPECT_EQ(told(1, "b"), "");
+  EXPECT_EQ(told(2, "c"), "");
+  EXPECT_EQ(told(3, "a"), "") << "known";
+  EXPECT_EQ(told(4, "d"), "4 tensors of this publication, with those of rank 4, are more than anybody has memory for");
+  EXPECT_EQ(told(5, "c"), "3 tensors of this publication, with those of rank 5, are more than anybody has memory for");
+  EXPECT_EQ(builder.index().parts.size(), 4U);
 }
 
 TEST(Index, NamesWhoDoesNotAgree) {
