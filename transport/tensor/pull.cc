@@ -21,6 +21,15 @@ LinkWays machine_alone(LinkWays ways) {
   return ways;
 }
 
+// Of a run for which no plan can be made.
+PullEnd end_of(ErrorCode planned) {
+  switch (planned) {
+    case ErrorCode::kNotFound: return PullEnd::kNotCovered;
+    case ErrorCode::kTimeout: return PullEnd::kTimeout;
+    default: return PullEnd::kInvalid;
+  }
+}
+
 constexpr std::size_t kWaitsBytes = 300;
 constexpr Duration kOthersPatience = Duration::milliseconds(20);  // for gangs nearer than the first that was found
 
@@ -293,8 +302,7 @@ void Pull::opened(StreamLink::Received& word) {
     const Status planned = plan();
     if (!planned.ok()) {
       gang_->index.reset();
-      const bool not_found = planned.error().code == ErrorCode::kNotFound;
-      return feed(pull_event::Unfit{not_found ? PullEnd::kNotCovered : PullEnd::kInvalid, planned.error().message});
+      return feed(pull_event::Unfit{end_of(planned.error().code), planned.error().message});
     }
   }
   if (!gang_->index) return registrar_failed(ErrorCode::kInvalid, "it opens a version without its index");
@@ -306,7 +314,8 @@ void Pull::opened(StreamLink::Received& word) {
 
 Status Pull::plan() {
   if (!maps_) {
-    MONARCH_ASSIGN(gang_->work, make_work(*gang_->index, gang_->cards, place_, parts_));
+    PlanBudget budget{.is_over = [this] { return boot_now() >= deadline_; }};
+    MONARCH_ASSIGN(gang_->work, make_work(*gang_->index, gang_->cards, place_, parts_, budget));
     return {};
   }
   MONARCH_ASSIGN(gang_->mapped, find_mapped(*gang_->index, gang_->cards, place_, *maps_));

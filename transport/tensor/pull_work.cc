@@ -55,14 +55,17 @@ Result<std::map<std::uint32_t, Wanted>> look_up(const Index& index, const std::m
   return wanted;
 }
 
-void append(const Copy& copy, const PullPart& part, PullWork& all) {
+// How many pieces it is.
+std::size_t append(const Copy& copy, const PullPart& part, PullWork& all) {
   LaneWork& work = all.by_owner[copy.owner];
+  const std::size_t before = work.pieces.size();
   append_pieces(copy, part.data, work.pieces);
   work.bytes += copy.bytes();
   std::uint64_t end = copy.source + copy.row;
   for (std::size_t loop = 0; loop < copy.depth; ++loop) end += (copy.loops[loop].count - 1) * copy.loops[loop].source;
   work.slot_bytes = std::max(work.slot_bytes, end);
   all.bytes += copy.bytes();
+  return work.pieces.size() - before;
 }
 
 }  // namespace
@@ -70,16 +73,18 @@ void append(const Copy& copy, const PullPart& part, PullWork& all) {
 std::string PullPlace::name() const { return text(publication, " of ", mesh); }
 
 Result<PullWork> make_work(const Index& index, const std::map<std::uint32_t, Card>& cards, const PullPlace& place,
-                           const std::vector<PullPart>& parts) {
+                           const std::vector<PullPart>& parts, PlanBudget& budget) {
   MONARCH_ASSIGN(const auto wanted, look_up(index, cards, place, parts));
   PullWork all;
   for (const auto& [number, tensor] : wanted) {
     const TensorKind& kind = index.tensors[number];
-    auto copies = make_plan(tensor.shards, tensor.places, element_bytes(kind.dtype));
+    auto copies = make_plan(tensor.shards, tensor.places, element_bytes(kind.dtype), budget);
     if (!copies.ok()) {
       return Error{copies.error().code, text("tensor ", printable(kind.name), ": ", copies.error().message)};
     }
-    for (const Copy& copy : *copies) append(copy, *tensor.parts[copy.place], all);
+    for (const Copy& copy : *copies) {
+      MONARCH_TRY(budget.spend(1 + append(copy, *tensor.parts[copy.place], all)));
+    }
   }
   return all;
 }

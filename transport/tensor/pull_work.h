@@ -43,9 +43,10 @@ struct PullWork {
   std::uint64_t bytes = 0;
 };
 
-// `cards`: of the owners that the index has. kInvalid: what is wanted does not fit; kNotFound: nobody has some of it.
+// `cards`: of the owners that the index has. kInvalid: what is wanted does not fit, or its plan would take too much;
+// kNotFound: nobody has some of it; kTimeout: there is no more time.
 Result<PullWork> make_work(const Index& index, const std::map<std::uint32_t, Card>& cards, const PullPlace& place,
-                           const std::vector<PullPart>& parts);
+                           const std::vector<PullPart>& parts, PlanBudget& budget);
 
 // All of a tensor, as one owner of this machine has it in his slot, which is mapped.
 struct MappedTensor {

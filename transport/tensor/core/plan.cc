@@ -58,24 +58,30 @@ Copy copy_of(const Box& piece, const Shard& shard, const Place& place, std::uint
   return copy;
 }
 
+Error too_much() {
+  return {ErrorCode::kInvalid, "its parts are cut so that a plan of them would take too much time or memory"};
+}
+
 // The sweep: shards by their first index, so that those which may touch a place are neighbours.
 class Sweep {
  public:
-  Sweep(const std::vector<Shard>& shards, std::uint64_t element) : shards_(distinct(shards)), element_(element) {
+  Sweep(const std::vector<Shard>& shards, std::uint64_t element, PlanBudget& budget)
+      : shards_(distinct(shards)), element_(element), budget_(budget) {
     for (const Shard* shard : shards_) {
       if (shard->box.at.size() > 0) longest_ = std::max(longest_, shard->box.size[0]);
     }
   }
 
   // What no shard has is left in `missing`.
-  void cover(const Place& place, std::vector<Copy>& copies, std::vector<Box>& missing) const {
+  Status cover(const Place& place, std::vector<Copy>& copies, std::vector<Box>& missing) const {
     missing.clear();
-    if (is_empty(place.box)) return;
+    if (is_empty(place.box)) return {};
     missing.push_back(place.box);
     for (auto shard = first_of(place.box); shard != shards_.end() && !missing.empty(); ++shard) {
-      if (place.box.at.size() > 0 && (*shard)->box.at[0] >= place.box.end(0)) return;
-      take(**shard, place, copies, missing);
+      if (place.box.at.size() > 0 && (*shard)->box.at[0] >= place.box.end(0)) return {};
+      MONARCH_TRY(take(**shard, place, copies, missing));
     }
+    return {};
   }
 
  private:
@@ -88,7 +94,8 @@ class Sweep {
                             [](const Shard* shard, std::uint64_t at) { return shard->box.at[0] < at; });
   }
 
-  void take(const Shard& shard, const Place& place, std::vector<Copy>& copies, std::vector<Box>& missing) const {
+  Status take(const Shard& shard, const Place& place, std::vector<Copy>& copies, std::vector<Box>& missing) const {
+    MONARCH_TRY(budget_.spend(1 + missing.size()));
     for (std::size_t i = 0; i < missing.size();) {
       const Box open = missing[i];
       const auto piece = intersection(open, shard.box);
@@ -96,17 +103,21 @@ class Sweep {
         ++i;
         continue;
       }
+      MONARCH_TRY(budget_.spend(1 + (missing.size() - i) / 64));  // what lies behind it is moved
+      if (copies.size() + missing.size() > kPlanCopies) return too_much();
       copies.push_back(copy_of(*piece, shard, place, element_));
       missing.erase(missing.begin() + static_cast<std::ptrdiff_t>(i));
       const auto left = without(open, *piece);  // none of it is the shard's
       missing.insert(missing.begin() + static_cast<std::ptrdiff_t>(i), left.begin(), left.end());
       i += left.size();
     }
+    return {};
   }
 
   Shards shards_;
   std::uint64_t longest_ = 0;  // in dimension 0
   std::uint64_t element_;
+  PlanBudget& budget_;
 };
 
 }  // namespace
@@ -117,14 +128,24 @@ std::uint64_t Copy::rows() const {
   return count;
 }
 
+Status PlanBudget::spend(std::uint64_t count) {
+  constexpr std::uint64_t kBetween = 1U << 16U;
+  if (count > steps) return too_much();
+  steps -= count;
+  if (!is_over || asked_at - steps < kBetween) return {};
+  asked_at = steps;
+  if (is_over()) return Error{ErrorCode::kTimeout, "no plan of its parts was made in time"};
+  return {};
+}
+
 Result<std::vector<Copy>> make_plan(const std::vector<Shard>& shards, const std::vector<Place>& places,
-                                    std::uint64_t element) {
-  const Sweep sweep(shards, element);
+                                    std::uint64_t element, PlanBudget& budget) {
+  const Sweep sweep(shards, element, budget);
   std::vector<Copy> copies;
   std::vector<Box> missing;
   for (std::size_t place = 0; place < places.size(); ++place) {
     const std::size_t before = copies.size();
-    sweep.cover(places[place], copies, missing);
+    MONARCH_TRY(sweep.cover(places[place], copies, missing));
     for (std::size_t copy = before; copy < copies.size(); ++copy) copies[copy].place = place;
     if (!missing.empty()) return Error{ErrorCode::kNotFound, text("nobody has ", to_text(missing.front()))};
   }

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "transport/base/result.h"
@@ -52,10 +53,29 @@ struct Copy {
   std::uint64_t bytes() const { return rows() * row; }
 };
 
+inline constexpr std::uint64_t kPlanSteps = 1ULL << 28U;  // seconds
+inline constexpr std::size_t kPlanCopies = 1U << 21U;     // of one tensor, with the boxes that are open
+
+// What plans may take together. Shards are somebody else's, who may have cut them so that each is compared with what
+// every other one has left.
+struct PlanBudget {
+  std::uint64_t steps = kPlanSteps;  // boxes that are compared, or moved by 64
+  std::function<bool()> is_over{};   // asked each 65,536 steps: there is no more time
+  std::uint64_t asked_at = kPlanSteps;
+
+  // kInvalid: there are not so many; kTimeout: it is over.
+  Status spend(std::uint64_t count);
+};
+
 // kNotFound: some of a place is in no shard; the message names the first such box. All boxes are of one tensor, with
-// elements of that many bytes, and within its shape.
+// elements of that many bytes, and within its shape. kInvalid and kTimeout: of the budget.
 Result<std::vector<Copy>> make_plan(const std::vector<Shard>& shards, const std::vector<Place>& places,
-                                    std::uint64_t element);
+                                    std::uint64_t element, PlanBudget& budget);
+inline Result<std::vector<Copy>> make_plan(const std::vector<Shard>& shards, const std::vector<Place>& places,
+                                           std::uint64_t element) {
+  PlanBudget budget;
+  return make_plan(shards, places, element, budget);
+}
 
 // kInvalid: memory with such strides is not written row by row; the message says why. `shape`: of the box.
 Status check_strides(const Extents& shape, const Extents& strides, std::uint64_t element);

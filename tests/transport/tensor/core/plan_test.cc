@@ -218,6 +218,43 @@ TEST(Plan, OfThousandsOfShardsIsMadeAtOnce) {
   EXPECT_LT(took, std::chrono::seconds(1)) << "milliseconds, on a machine that has time";
 }
 
+// Diagonal shards: each cuts what all before it have left open, and none of it is ever whole.
+std::vector<Shard> diagonal(std::uint64_t count) {
+  std::vector<Shard> shards;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    shards.push_back({{{0, i * 2, i * 2}, {1, 1, 1}}, static_cast<std::uint32_t>(i), 0, 0});
+  }
+  return shards;
+}
+
+TEST(Plan, EndsWhereItsTimeDoes) {
+  const Extents shape{1, 1U << 20U, 1U << 20U};
+  const std::vector<Place> places{{whole(shape), dense_strides(shape, 4), 0}};
+  std::uint64_t asked = 0;
+  PlanBudget budget{.is_over = [&] { return ++asked == 3; }};
+  const auto plan = make_plan(diagonal(4'096), places, 4, budget);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().code, ErrorCode::kTimeout);
+  EXPECT_EQ(plan.error().message, "no plan of its parts was made in time");
+  EXPECT_EQ(asked, 3U);
+}
+
+TEST(Plan, TakesNoMoreStepsThanItHas) {
+  const Extents shape{1, 1U << 20U, 1U << 20U};
+  const std::vector<Place> places{{whole(shape), dense_strides(shape, 4), 0}};
+  PlanBudget budget{.steps = 100'000};
+  const auto plan = make_plan(diagonal(4'096), places, 4, budget);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(plan.error().message, "its parts are cut so that a plan of them would take too much time or memory");
+  // As many shards that are cut as anybody cuts them are a fraction of that.
+  std::vector<Shard> rows;
+  for (std::uint64_t i = 0; i < 4'096; ++i) rows.push_back({{{i * 4}, {4}}, static_cast<std::uint32_t>(i), 0, 0});
+  PlanBudget same{.steps = 100'000};
+  EXPECT_TRUE(make_plan(rows, {{whole({16'384}), dense_strides({16'384}, 4), 0}}, 4, same).ok());
+  EXPECT_GT(same.steps, 80'000U);
+}
+
 TEST(Strides, AreRefusedWhereRowsCannotBeWritten) {
   const auto why = [](const Extents& shape, const Extents& strides) {
     const Status fits = check_strides(shape, strides, 4);
