@@ -13,7 +13,7 @@
 #include "transport/tensor/core/index.h"
 #include "transport/tensor/core/plan.h"
 #include "transport/tensor/frames.h"
-#include "transport/tensor/hello.h"
+#include "transport/tensor/core/hello.h"
 #include "transport/tensor/verbs/queue_words.h"
 
 namespace {

@@ -23,7 +23,7 @@
 
 namespace monarch {
 
-inline constexpr std::uint32_t kPostDoorVersion = 1;
+inline constexpr std::uint32_t kPostDoorVersion = 2;
 inline constexpr std::size_t kBodyHereBytes = 48U << 10U;  // a larger body goes beside its message
 
 // ---- daemon ↔ post ----
@@ -136,9 +136,10 @@ struct CallOutcome {
   std::string traceback;
   std::uint64_t generation = 0;  // of the rank that says so; 0: it is not one that does
   CallBody body;                 // of a kValue
+  codec::Bytes personal;         // of a card: the personal secret of who asked (transport/base/personal_secret.h)
   bool operator==(const CallOutcome&) const = default;
 };
-MONARCH_FIELDS(CallOutcome, kind, type, text, traceback, generation, body)
+MONARCH_FIELDS(CallOutcome, kind, type, text, traceback, generation, body, personal)
 
 struct ActorEndpoint {
   std::string name;
@@ -302,12 +303,13 @@ MONARCH_MESSAGE(PostRing, 156, id, ring)
 // rank → post: a card of the rank: a text by which others find it, until this connection ends. It may have secrets, and
 // is shown nowhere. Of no bytes: there is none any more. Who wants it calls the actor kCardsActor of the rank: the
 // endpoint is the card's name, the signature the generation in decimal of which he has it, or 0. A post answers that
-// itself, once there is a card of a later one.
+// itself, once there is a card of a later one, and gives a rank with it what is made for that rank of the card's key.
 struct PostCard {
   std::string name;
   CallBody text;
+  codec::Bytes key;  // of kPersonalSecretBytes; empty: all who ask have the text alone
 };
-MONARCH_MESSAGE(PostCard, 157, name, text)
+MONARCH_MESSAGE(PostCard, 157, name, text, key)
 
 inline constexpr const char* kCardsActor = "@cards";
 inline constexpr std::size_t kCardNameBytes = 64;

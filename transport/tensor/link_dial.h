@@ -11,7 +11,7 @@
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
 #include "transport/tensor/core/card.h"
-#include "transport/tensor/hello.h"
+#include "transport/tensor/core/hello.h"
 #include "transport/tensor/stream_link.h"
 
 namespace monarch::tensor {

@@ -170,23 +170,28 @@ bool OwnerServer::hear(LinkNumber number) {
   return true;
 }
 
+OwnerSecrets OwnerServer::secrets() const {
+  return {std::string(reinterpret_cast<const char*>(card_.secret.data()), card_.secret.size()), place_.key};
+}
+
 Status OwnerServer::hear_hello(LinkNumber number, Link& link, const StreamLink::Received& word) {
   if (word.frame.kind != FrameKind::kHello) return unfit("it begins with no hello");
   codec::DecodeError error;
-  const std::string secret(reinterpret_cast<const char*>(card_.secret.data()), card_.secret.size());
   if (link.phase == Phase::kAsking) {
     if (!codec::decode(word.behind, *link.ask, error)) return unfit("a hello that is none");
     const LinkRank& reader = link.ask->reader;
     const bool of_gang = reader.mesh == place_.rank.mesh && reader.generation == place_.rank.generation;
     if (link.ask->purpose == LinkPurpose::kPublishes && !of_gang) return unfit("it is of another gang");
-    MONARCH_ASSIGN(link.answer, answer_hello(*link.ask, place_.rank, secret, random_bytes(kNonceBytes)));
+    MONARCH_ASSIGN(link.answer,
+                   answer_hello(*link.ask, place_.rank, secret_of(secrets(), *link.ask), random_bytes(kNonceBytes)));
     MONARCH_TRY(link.stream->send({.kind = FrameKind::kHello}, codec::encode(link.answer)));
     link.phase = Phase::kProving;
     flush(number);
     return {};
   }
   HelloProof proof;
-  if (!codec::decode(word.behind, proof, error) || !is_proven(*link.ask, link.answer, proof, secret)) {
+  const bool is_one = codec::decode(word.behind, proof, error);
+  if (!is_one || !is_proven(*link.ask, link.answer, proof, secret_of(secrets(), *link.ask))) {
     return Error{ErrorCode::kGone, "it has no card of this rank"};
   }
   loop_.cancel(std::exchange(link.patience, 0));

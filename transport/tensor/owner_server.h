@@ -19,7 +19,7 @@
 #include "transport/loop/event_loop.h"
 #include "transport/tensor/core/card.h"
 #include "transport/tensor/core/version.h"
-#include "transport/tensor/hello.h"
+#include "transport/tensor/core/hello.h"
 #include "transport/tensor/link_socket.h"
 #include "transport/tensor/slot.h"
 #include "transport/tensor/stream_link.h"
@@ -34,6 +34,7 @@ struct OwnerPlace {
   std::uint16_t first_port = 0;  // 0: any
   std::uint16_t last_port = 0;
   VerbsEnd verbs{};  // by which readers READ what it publishes
+  std::string key;   // of the secrets of those that publish; empty: nobody has one
 };
 
 class OwnerServer {
@@ -99,6 +100,7 @@ class OwnerServer {
   void ready(LinkNumber number, Readiness readiness);
   // False: the link has ended.
   bool hear(LinkNumber number);
+  OwnerSecrets secrets() const;
   Status hear_hello(LinkNumber number, Link& link, const StreamLink::Received& word);
   void settle(LinkNumber number, Link& link);
   void tell_that_others_have(const std::string& publication);

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "transport/base/assert.h"
+#include "transport/base/machine.h"
+#include "transport/base/personal_secret.h"
 #include "transport/base/text.h"
 #include "transport/loop/no_signals.h"
 #include "transport/loop/take_within.h"
@@ -82,7 +84,8 @@ class OwnerBody {
 }  // namespace
 
 Result<std::unique_ptr<OwnerThread>> OwnerThread::start(OwnerPlace place) {
-  std::unique_ptr<OwnerThread> made(new OwnerThread(place.rank));
+  place.key = random_bytes(kPersonalSecretBytes);
+  std::unique_ptr<OwnerThread> made(new OwnerThread(place.rank, place.key));
   MONARCH_ASSIGN(auto inbox, Inbox<Result<Card>>::create(kCards));
   const Started started = std::move(inbox);
   {

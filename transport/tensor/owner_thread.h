@@ -45,7 +45,7 @@ struct End {
 struct Close {
   PublisherWords of;
 };
-struct Found {  // the registrar of the gang
+struct Found {  // the registrar of the gang: its card, with the personal secret of this rank
   Card registrar;
 };
 
@@ -56,19 +56,22 @@ using OwnerOrder = std::variant<owner_order::Open, owner_order::Begin, owner_ord
 
 class OwnerThread {
  public:
-  // Once it listens.
+  // Once it listens. The key of `place` is made here.
   static Result<std::unique_ptr<OwnerThread>> start(OwnerPlace place);
   OwnerThread(const OwnerThread&) = delete;
   OwnerThread& operator=(const OwnerThread&) = delete;
 
   const LinkRank& rank() const { return rank_; }
   const Card& card() const { return card_; }
+  // Of the secrets of those that publish to this rank: for posts alone.
+  const std::string& key() const { return key_; }
   void give(OwnerOrder order);
 
  private:
-  explicit OwnerThread(LinkRank rank) : rank_(std::move(rank)) {}
+  OwnerThread(LinkRank rank, std::string key) : rank_(std::move(rank)), key_(std::move(key)) {}
 
   const LinkRank rank_;
+  const std::string key_;
   Card card_;
   std::unique_ptr<LoopThread<OwnerOrder>> thread_;
 };

@@ -54,22 +54,38 @@ Status Registrar::heard_publisher(LinkNumber link, std::uint32_t rank, const Str
         return Error{ErrorCode::kInvalid, unreadable(published.index, error)};
       }
       MONARCH_TRY(parse_card(published.card.data));
-      publishers_[rank] = link;
+      take_place(link, rank);
       cards_[rank] = std::move(published.card);
       feed(registrar_event::Publishes{rank, std::move(published.index)});
       return {};
     }
-    case FrameKind::kHolds: feed(registrar_event::Holds{rank, word.frame.version.number}); return {};
-    case FrameKind::kEnds: feed(registrar_event::Ends{rank}); return {};
+    case FrameKind::kHolds:
+      if (has_place(link, rank)) feed(registrar_event::Holds{rank, word.frame.version.number});
+      return {};
+    case FrameKind::kEnds:
+      if (has_place(link, rank)) feed(registrar_event::Ends{rank});
+      return {};
     default: return Error{ErrorCode::kInvalid, "it says what no publisher may say"};
   }
 }
 
+bool Registrar::has_place(LinkNumber link, std::uint32_t rank) const {
+  const auto publisher = publishers_.find(rank);
+  return publisher != publishers_.end() && publisher->second == link;
+}
+
+// Who has proven later that he is that rank has its place: of a link that was cut nobody hears here.
+void Registrar::take_place(LinkNumber link, std::uint32_t rank) {
+  const auto publisher = publishers_.find(rank);
+  const LinkNumber before = publisher == publishers_.end() ? link : publisher->second;
+  publishers_[rank] = link;
+  if (before != link) server_.end(before, "another link of its rank has its place");
+}
+
 void Registrar::left(LinkNumber link, const HelloAsk& peer) {
   if (peer.purpose == LinkPurpose::kReads) return feed(registrar_event::ReaderLeft{link});
-  const auto publisher = publishers_.find(peer.reader.rank);
-  if (publisher == publishers_.end() || publisher->second != link) return;
-  publishers_.erase(publisher);
+  if (!has_place(link, peer.reader.rank)) return;
+  publishers_.erase(peer.reader.rank);
   feed(registrar_event::PublisherLeft{peer.reader.rank});
 }
 

@@ -86,6 +86,8 @@ class Registrar final : public ToRegistrar {
   void found(const Card& /*card*/) override {}
 
  private:
+  bool has_place(LinkNumber link, std::uint32_t rank) const;
+  void take_place(LinkNumber link, std::uint32_t rank);
   Status heard_publisher(LinkNumber link, std::uint32_t rank, const StreamLink::Received& word);
   void feed(const RegistrarEvent& event);
   void perform(const registrar_action::AllHold& action);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "transport/base/personal_secret.h"
 #include "transport/base/report_limits.h"
 
 namespace monarch {
@@ -43,7 +44,7 @@ bool is_bounded(const CallTarget& target) {
 
 bool is_bounded(const CallOutcome& outcome) {
   return outcome.type.size() <= kOutcomeTextBytes && outcome.text.size() <= kOutcomeTextBytes &&
-         outcome.traceback.size() <= kOutcomeTextBytes;
+         outcome.traceback.size() <= kOutcomeTextBytes && outcome.personal.data.size() <= kPersonalSecretBytes;
 }
 
 bool is_bounded(const Hello& hello) {

@@ -75,7 +75,7 @@ void CardAsks::heard(const PostAnswer& said, std::vector<UniqueFd>& beside) {
   }
   const auto body = DoorBody::take(said.outcome.body, beside);
   if (!body.ok()) return answer(said.id, body.error());
-  answer(said.id, Answer{said.outcome.generation, std::string(body->bytes())});
+  answer(said.id, Answer{said.outcome.generation, std::string(body->bytes()), said.outcome.personal.data});
 }
 
 // After its answer nobody asks any more.

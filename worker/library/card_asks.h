@@ -23,6 +23,7 @@ class CardAsks {
   struct Answer {
     std::uint64_t generation = 0;
     std::string text;
+    std::string personal;  // secret of who asks; empty: the card has no key
   };
   // kGone: there is none, and will be none; kNotFound: since its rank has ended in order. Called once, if the question
   // is not taken back.

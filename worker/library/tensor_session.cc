@@ -122,20 +122,22 @@ Status TensorSession::check_process() const {
 // ---- What the post says.
 
 void TensorSession::came(const DoorThread::Connection& connection) {
-  std::optional<std::string> card;
+  std::optional<PostCard> card;
   {
     const std::lock_guard lock(mutex_);
     card = card_;
   }
   // Where it is not sent the connection has ended, and the next one is told.
-  if (card) (void)connection->send(card_message(*card));
+  if (card) (void)connection->send(*card);
   asks_.came(connection);
 }
 
-PostCard TensorSession::card_message(const std::string& card) {
+PostCard TensorSession::card_message(const tensor::OwnerThread& owner) {
+  std::string card = tensor::card_text(owner.card());
   PostCard message;
   message.name = kCard;
-  message.text = {.bytes = card.size(), .way = BodyWay::kHere, .here = {card}};
+  message.text = {.bytes = card.size(), .way = BodyWay::kHere, .here = {std::move(card)}};
+  message.key = {owner.key()};
   return message;
 }
 
@@ -183,14 +185,15 @@ Status TensorSession::begin_to_serve(const PostWelcome& welcome, std::uint32_t g
     place.last_port = welcome.last_port;
   }
   MONARCH_ASSIGN(owner_, tensor::OwnerThread::start(std::move(place)));
-  card_ = tensor::card_text(owner_->card());
+  card_ = card_message(*owner_);
   const std::uint32_t registrar = place_.rank / gang * gang;
   if (registrar == place_.rank) return {};
   // Of this generation, or it is not this process's business any more.
   (void)asks_.ask(place_.mesh, registrar, place_.generation - 1, [this](Result<CardAsks::Answer> answer) {
     if (!answer.ok() || answer->generation != place_.generation) return;
-    auto card = tensor::parse_card(answer->text);
-    if (card.ok()) owner_->give(tensor::owner_order::Found{std::move(*card)});
+    const auto card = tensor::parse_card(answer->text);
+    if (!card.ok() || answer->personal.size() != tensor::kSecretBytes) return;
+    owner_->give(tensor::owner_order::Found{with_secret(*card, answer->personal)});
   });
   return {};
 }
@@ -212,7 +215,7 @@ Result<std::unique_ptr<tensor::Publisher>> TensorSession::publish(const std::str
   }
   MONARCH_TRY(begin_to_serve(post, gang));
   // Another thread's door may have come since: it is told once more, which changes nothing.
-  if (const auto connection = door_->wait(boot_now())) MONARCH_TRY(connection->send(card_message(*card_)));
+  if (const auto connection = door_->wait(boot_now())) MONARCH_TRY(connection->send(*card_));
   tensor::PublicationOptions made{.name = name,
                                   .publishers = {},
                                   .registrar = place_.rank / gang * gang,

@@ -76,7 +76,7 @@ class TensorSession {
   void came(const DoorThread::Connection& connection);
   void heard(DoorClient::Heard& heard);
   void failed(const PostFailure& failure);
-  static PostCard card_message(const std::string& card);
+  static PostCard card_message(const tensor::OwnerThread& owner);
   Result<PostWelcome> welcome();
   Status begin_to_serve(const PostWelcome& welcome, std::uint32_t gang);
 
@@ -86,7 +86,7 @@ class TensorSession {
   const std::int64_t process_;
   CardAsks asks_;
   std::mutex mutex_;
-  std::optional<std::string> card_;  // that each post is told
+  std::optional<PostCard> card_;  // that each post is told
   std::vector<Listener> listeners_;
   std::set<std::string> said_;
   std::unique_ptr<tensor::OwnerThread> owner_;

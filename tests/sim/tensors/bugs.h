@@ -21,6 +21,8 @@ enum class Bug : std::uint8_t {
   kNoDrain,            // a pull ends while its lane has something under way
   kEndlessPatience,    // a publisher waits for a reader as long as that reads
   kNoTicks,            // time does not pass for a pull
+  kPublishesByCard,    // who has a reader's card is believed to publish
+  kSecretOfGang,       // the ranks of a gang publish by one secret
 };
 
 struct BugName {
@@ -38,6 +40,8 @@ inline constexpr std::array kBugs = {
     BugName{Bug::kNoDrain, "no-drain"},
     BugName{Bug::kEndlessPatience, "endless-patience"},
     BugName{Bug::kNoTicks, "no-ticks"},
+    BugName{Bug::kPublishesByCard, "publishes-by-card"},
+    BugName{Bug::kSecretOfGang, "secret-of-gang"},
 };
 
 }  // namespace monarch::sim::tensors

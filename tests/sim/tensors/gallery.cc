@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "tests/sim/violation.h"
+#include "transport/base/assert.h"
+#include "transport/base/personal_secret.h"
 #include "transport/base/text.h"
 
 namespace monarch::sim::tensors {
@@ -12,6 +14,23 @@ namespace {
 constexpr Duration kFaultsFor = Duration::seconds(4);
 constexpr Duration kQuietFor = Duration::seconds(20);
 constexpr Duration kVerdict = Duration::milliseconds(400);  // a rank that is silent for so long is lost
+constexpr const char* kMesh = "trainer";
+
+std::string some_bytes(Random& random) {
+  std::string bytes;
+  while (bytes.size() < kPersonalSecretBytes) bytes += static_cast<char>(random.below(256));
+  return bytes;
+}
+
+// What that one says to the registrar of that generation.
+HelloAsk publishes_as(const LinkRank& who, std::uint64_t generation) {
+  HelloAsk ask;
+  ask.reader = who;
+  ask.owner = {kMesh, 0, generation};
+  ask.purpose = LinkPurpose::kPublishes;
+  ask.publication = "weights";
+  return ask;
+}
 
 }  // namespace
 
@@ -85,6 +104,7 @@ void Gallery::start_gang(std::uint64_t first) {
     for (int slot = 0; slot < 2; ++slot) {
       publisher->slots.push_back(std::make_shared<Memory>(Memory{.word = 0, .cells = std::vector<Stamp>(cells_)}));
     }
+    publisher->secrets = {some_bytes(random_), some_bytes(random_)};
     lives_.push_back(publisher->life);
     gang->publishers.push_back(publisher);
   }
@@ -93,6 +113,10 @@ void Gallery::start_gang(std::uint64_t first) {
   for (const PublisherPtr& publisher : gang->publishers) {
     scheduler_.after(soon(), [this, gang, publisher] {
       publisher->life->message([this, gang, publisher] {
+        const LinkRank self{kMesh, publisher->rank, publisher->generation};
+        const Publisher& first_rank = *gang->publishers[0];
+        const std::string own = own_secret(first_rank, publishes_as(self, self.generation));
+        must(is_believed(first_rank, self, own), "T8", "a rank of the gang is not believed");
         tell_registrar(gang, publisher, registrar_event::Publishes{publisher->rank, {}});
         publish(gang, publisher, gang->next);
       });
@@ -191,6 +215,48 @@ void Gallery::tell_registrar(const GangPtr& gang, const PublisherPtr& publisher,
   });
 }
 
+// By which posts let that one prove who he is; and by which he is asked to.
+std::string Gallery::own_secret(const Publisher& registrar, const HelloAsk& ask) const {
+  if (options_.bug == Bug::kPublishesByCard) return registrar.secrets.readers;
+  HelloAsk of = ask;
+  if (options_.bug == Bug::kSecretOfGang) of.reader.rank = 0;
+  return secret_of(registrar.secrets, of);
+}
+
+bool Gallery::is_believed(const Publisher& registrar, const LinkRank& who, const std::string& secret) {
+  const LinkRank owner{kMesh, registrar.rank, registrar.generation};
+  HelloAsk ask = publishes_as(who, registrar.generation);
+  ask.nonce.data = some_bytes(random_);
+  const std::string expected = own_secret(registrar, ask);
+  auto answer = answer_hello(ask, owner, expected, some_bytes(random_));
+  MONARCH_ASSERT(answer.ok());
+  // A thief passes over whether it is the registrar that answers.
+  const auto honest = prove_hello(ask, *answer, secret);
+  const auto stolen = prove_hello(ask, answer_hello(ask, owner, secret, answer->nonce.data).value(), secret);
+  return is_proven(ask, *answer, honest.ok() ? *honest : *stolen, expected);
+}
+
+void Gallery::steal() {
+  const Publisher& registrar = *gang_->publishers[0];
+  const auto rank = static_cast<std::uint32_t>(random_.below(ranks_));
+  const LinkRank whom{kMesh, rank, registrar.generation};
+  std::string secret = registrar.secrets.readers;
+  std::string has = "a reader's card";
+  LinkRank thief = whom;
+  switch (random_.below(4)) {
+    case 0: break;
+    case 1: thief = {kMesh, static_cast<std::uint32_t>((rank + 1) % ranks_), whom.generation}; break;
+    case 2: thief = {kMesh, rank, whom.generation - 1}; break;
+    default: thief = {"generator", rank, whom.generation}; break;
+  }
+  if (thief != whom) {
+    secret = own_secret(registrar, publishes_as(thief, registrar.generation));
+    has = text("the secret of generation ", thief.generation, " of ", thief.name());
+  }
+  trace_.note(now(), "thief", whom.generation, whom.rank);
+  must(!is_believed(registrar, whom, secret), "T8", text(has, " was enough to publish as ", whom.name()));
+}
+
 void Gallery::feed_registrar(const GangPtr& gang, const RegistrarEvent& event) {
   const PublisherPtr& first = gang->publishers[0];
   if (!first->life->alive()) return;
@@ -263,7 +329,8 @@ void Gallery::strike() {
   scheduler_.after(random_.skewed(Duration::milliseconds(2), Duration::milliseconds(400)), [this] { strike(); });
   const PublisherPtr publisher = gang_->publishers[random_.below(ranks_)];
   const ReaderPtr reader = readers_[random_.below(readers_.size())];
-  switch (random_.below(10)) {
+  switch (random_.below(11)) {
+    case 10: return steal();
     case 0: return kill(gang_, publisher);
     case 1:
     case 2: {

@@ -11,6 +11,8 @@
 //   T5  a reader's memory is written by its own pull alone, an owner's by the owner
 //   T6  a publisher waits for readers no longer than its patience
 //   T7  when faults end, the last version reaches every reader
+//   T8  a registrar believes a rank of its gang, and nobody else who says that he is one: a thief has a reader's card, or
+//       the secret of another rank, or that of an earlier start
 //
 // Thread: one simulation's. Lifetime: the run's.
 
@@ -20,6 +22,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -28,6 +31,7 @@
 #include "tests/sim/seed_program.h"
 #include "tests/sim/tensors/bugs.h"
 #include "tests/sim/trace.h"
+#include "transport/tensor/core/hello.h"
 #include "transport/tensor/core/owner_core.h"
 #include "transport/tensor/core/pull_core.h"
 #include "transport/tensor/core/registrar_core.h"
@@ -91,6 +95,7 @@ class Gallery {
     std::uint64_t begins = 0;      // that version
     Duration frozen_before;        // of it
     bool ends = false;
+    OwnerSecrets secrets;
     Instant to_registrar;  // when what it told the registrar last arrives
     bool frozen = false;
     Instant frozen_at;
@@ -157,6 +162,9 @@ class Gallery {
   void committed(const GangPtr& gang, const PublisherPtr& publisher, std::uint64_t number);
   void tell_registrar(const GangPtr& gang, const PublisherPtr& publisher, const RegistrarEvent& event);
   void kill(const GangPtr& gang, const PublisherPtr& publisher);
+  std::string own_secret(const Publisher& registrar, const HelloAsk& ask) const;
+  bool is_believed(const Publisher& registrar, const LinkRank& who, const std::string& secret);
+  void steal();
   void give_up_gang(const GangPtr& gang);
 
   // Readers (gallery_readers.cc).

@@ -6,7 +6,7 @@
 
 #include "transport/tensor/core/index.h"
 #include "transport/tensor/frames.h"
-#include "transport/tensor/hello.h"
+#include "transport/tensor/core/hello.h"
 
 namespace monarch::tensor {
 namespace {

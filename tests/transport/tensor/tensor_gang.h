@@ -20,6 +20,7 @@
 
 #include "transport/base/clock.h"
 #include "transport/base/machine.h"
+#include "transport/base/personal_secret.h"
 #include "transport/base/text.h"
 #include "transport/tensor/publisher.h"
 #include "transport/tensor/pull.h"
@@ -74,13 +75,18 @@ class TensorGang {
     PublicationOptions options{.name = "weights", .publishers = {}, .registrar = 0, .owner = owner};
     for (std::uint32_t rank = 0; rank < ranks; ++rank) options.publishers.insert(rank);
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      if (rank > 0) owners_[rank]->give(owner_order::Found{owners_[0]->card()});
+      if (rank > 0) owners_[rank]->give(owner_order::Found{registrar_of(rank)});
       publishers_.push_back(Publisher::open(*owners_[rank], options).value());
     }
   }
 
   std::uint64_t generation() const { return generation_; }
   const Card& card() const { return owners_.front()->card(); }
+  // The card of the first rank, as posts give it to that one.
+  Card registrar_of(std::uint32_t rank) const {
+    const LinkRank& who = owners_[rank]->rank();
+    return with_secret(card(), personal_secret(owners_[0]->key(), who.mesh, who.rank, who.generation));
+  }
   Publisher& publisher(std::uint32_t rank) { return *publishers_[rank]; }
   OwnerThread& owner(std::uint32_t rank) { return *owners_[rank]; }
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(owners_.size()); }

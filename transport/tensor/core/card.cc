@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "transport/base/assert.h"
 #include "transport/base/limits.h"
 #include "transport/base/take_number.h"
 #include "transport/base/text.h"
@@ -39,6 +40,12 @@ std::string card_text(const Card& card) {
   const std::string_view secret(reinterpret_cast<const char*>(card.secret.data()), card.secret.size());
   return text("card=", kCardVersion, "\nmachine=", card.machine, "\npath=", card.path, "\naddress=", card.address,
               "\nport=", card.port, "\nsecret=", to_hex(secret), '\n');
+}
+
+Card with_secret(Card card, std::string_view secret) {
+  MONARCH_ASSERT(secret.size() == kSecretBytes);
+  std::copy(secret.begin(), secret.end(), card.secret.begin());
+  return card;
 }
 
 Result<Card> parse_card(std::string_view text) {

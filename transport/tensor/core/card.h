@@ -26,6 +26,8 @@ struct Card {
 };
 
 std::string card_text(const Card& card);
+// The same with another secret, of kSecretBytes: the personal one of who has it (transport/tensor/core/hello.h).
+Card with_secret(Card card, std::string_view secret);
 // kInvalid: it is none; the message has nothing of it. What a later version has beside it is passed over.
 Result<Card> parse_card(std::string_view text);
 

@@ -1,13 +1,18 @@
 #include "worker/core/post/card_table.h"
 
+#include "transport/base/personal_secret.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
-std::string CardTable::put(DoorId door, const CallerName& who, const std::string& name, HeldBody text) {
+std::string CardTable::put(DoorId door, const CallerName& who, const std::string& name, HeldBody text,
+                           std::string key) {
   if (who.mesh.empty()) return "only a rank of the job has cards";
   if (name.empty() || name.size() > kCardNameBytes) {
     return monarch::text("a card's name has 1 to ", kCardNameBytes, " bytes, and not ", name.size());
+  }
+  if (!key.empty() && key.size() != kPersonalSecretBytes) {
+    return monarch::text("a card's key has ", kPersonalSecretBytes, " bytes, and not ", key.size());
   }
   Owner& owner = owners_[who.rank];
   const auto known = owner.cards.find(name);
@@ -29,7 +34,8 @@ std::string CardTable::put(DoorId door, const CallerName& who, const std::string
   if (count >= limits_.cards) return monarch::text("a rank has ", limits_.cards, " cards at most");
   if (bytes > limits_.card_bytes)
     return monarch::text("the cards of a rank have ", limits_.card_bytes, " bytes at most");
-  const Card& card = owner.cards.emplace(name, Card{door, who.generation, std::move(text)}).first->second;
+  const Card& card =
+      owner.cards.emplace(name, Card{door, who.generation, std::move(text), std::move(key)}).first->second;
   for (const DeliveryTable::Number number : std::set<DeliveryTable::Number>(owner.asks)) {
     const Ask& ask = asks_.at(number);
     if (ask.name == name && ask.since < card.generation) answer_with(number, card);
@@ -48,11 +54,11 @@ void CardTable::erase_cards(const std::function<bool(const RankId&, const Card&)
   }
 }
 
-DeliveryTable::Number CardTable::ask(const DeliveryOrigin& origin, const RankId& rank, const std::string& name,
-                                     std::uint64_t since) {
+DeliveryTable::Number CardTable::ask(const DeliveryOrigin& origin, const CallerName& who, const RankId& rank,
+                                     const std::string& name, std::uint64_t since) {
   Owner& owner = owners_[rank];
   const DeliveryTable::Number number = next_++;
-  asks_.emplace(number, Ask{origin, rank, name, since});
+  asks_.emplace(number, Ask{origin, who, rank, name, since});
   owner.asks.insert(number);
   const auto known = owner.cards.find(name);
   if (known != owner.cards.end() && known->second.generation > since) {
@@ -69,6 +75,10 @@ DeliveryTable::Number CardTable::ask(const DeliveryOrigin& origin, const RankId&
 void CardTable::answer_with(DeliveryTable::Number number, const Card& card) {
   CallOutcome outcome;
   outcome.generation = card.generation;
+  if (!card.key.empty()) {
+    const CallerName& who = asks_.at(number).who;
+    outcome.personal.data = personal_secret(card.key, who.mesh, who.rank.rank.value(), who.generation);
+  }
   answer(number, std::move(outcome), card.text);
 }
 

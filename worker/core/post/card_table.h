@@ -3,7 +3,8 @@
 // CardTable: the cards that ranks of this host have put at the door, and who asks for them. A card is a few bytes by
 // which a rank is found (where it listens, a secret of its); it is its process's, and goes with the connection that has
 // put it. A rank that has stopped is found still: nobody asks the rank. An ask waits here until there is a card for it;
-// who has asked knows whether it is the right host, and takes it back if not.
+// who has asked knows whether it is the right host, and takes it back if not. Of a card's key each who asks has a secret
+// of his own: by that the card's owner knows which rank comes.
 //
 // Thread: a value of the core's; pure.
 
@@ -34,14 +35,14 @@ class CardTable {
   explicit CardTable(const PostLimits& limits) : limits_(limits) {}
 
   // An empty text takes it away. Empty: done; else why that may not be.
-  std::string put(DoorId door, const CallerName& who, const std::string& name, HeldBody text);
+  std::string put(DoorId door, const CallerName& who, const std::string& name, HeldBody text, std::string key);
   void left(DoorId door);
   // A newer roster is here. `passed`: a later start has that one's place.
   void drop_passed(const std::function<bool(const CallerName&)>& passed);
 
   // Answered with the card of a generation after `since`, which may come only later. 0: it has ended already.
-  DeliveryTable::Number ask(const DeliveryOrigin& origin, const RankId& rank, const std::string& name,
-                            std::uint64_t since);
+  DeliveryTable::Number ask(const DeliveryOrigin& origin, const CallerName& who, const RankId& rank,
+                            const std::string& name, std::uint64_t since);
   // Nobody waits for it any more. One that came by a line ends all the same.
   void take_back(DeliveryTable::Number number);
   // The same of all that came by the line of a root's earlier starts.
@@ -55,6 +56,7 @@ class CardTable {
     DoorId door;
     std::uint64_t generation = 0;
     HeldBody text;
+    std::string key;  // empty: it has none
   };
   struct Owner {
     std::map<std::string, Card> cards;
@@ -62,6 +64,7 @@ class CardTable {
   };
   struct Ask {
     DeliveryOrigin origin;
+    CallerName who;
     RankId rank;
     std::string name;
     std::uint64_t since = 0;

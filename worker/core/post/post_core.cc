@@ -163,7 +163,7 @@ void PostCore::said(DoorId door, const PostCard& card) {
   const auto caller = callers_.find(door);
   if (caller == callers_.end()) return turn_away(door, "it has not come as a caller");
   std::string why = roster_.passed(caller->second);
-  if (why.empty()) why = cards_.put(door, caller->second, card.name, std::move(text));
+  if (why.empty()) why = cards_.put(door, caller->second, card.name, std::move(text), card.key.data);
   if (!why.empty()) turn_away(door, std::move(why));
 }
 
@@ -249,7 +249,7 @@ void PostCore::send(const CallKey& key, const std::vector<Rank>& ranks, const Sh
 DeliveryTable::Number PostCore::deliver_here(const DeliveryOrigin& origin, const RankId& rank, SharedContent content) {
   const CallTarget& target = content->target;
   if (target.actor != kCardsActor) return deliveries_.deliver(origin, rank, content, standing_of(rank), now_);
-  return cards_.ask(origin, rank, target.endpoint, known_generation(target).value_or(0));
+  return cards_.ask(origin, content->caller, rank, target.endpoint, known_generation(target).value_or(0));
 }
 
 void PostCore::route(const CardRoutes::Key& key, SharedContent content) {

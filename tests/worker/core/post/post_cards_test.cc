@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/worker/core/post/post_hosts.h"
+#include "transport/base/personal_secret.h"
 
 namespace monarch {
 namespace {
@@ -70,6 +71,32 @@ TEST_F(PostCards, AreGivenToWhoAsksNowOrLater) {
   carry();
   EXPECT_EQ(card(0, kCaller, 3), 901U);
   EXPECT_EQ(card(0, kCaller, 4), 901U);
+}
+
+// By it the card's owner knows which rank comes to it.
+TEST_F(PostCards, WithAKeyGiveEachWhoAsksASecretOfHisOwn) {
+  begin();
+  const DoorId other{8};
+  const std::string key(kPersonalSecretBytes, 'k');
+  say(1, kOwner, hello_of("work", 2, false));
+  PostCard card = card_of(900);
+  card.key.data = key;
+  say(1, kOwner, card);
+  say(1, other, hello_of("work", 2, false));
+  say(1, other, ask_of(1, 2));
+  say(0, DoorId(3), hello_of("work", 0, false));
+  say(0, DoorId(3), ask_of(1, 2));
+  connect();
+  carry();
+  const auto personal = [&](std::uint32_t host, DoorId door) { return told<PostAnswer>(host, door).at(0).outcome; };
+  EXPECT_EQ(personal(1, other).personal.data, personal_secret(key, "work", 2, 1));
+  EXPECT_EQ(personal(0, DoorId(3)).personal.data, personal_secret(key, "work", 0, 1)) << "from another host";
+  say(0, kCaller, ask_of(2, 2));
+  carry();
+  EXPECT_EQ(told<PostAnswer>(0, kCaller).at(0).outcome.personal.data, personal_secret(key, "control", 0, 1));
+  card.key.data = "short";
+  say(1, kOwner, card);
+  EXPECT_EQ(closed(1).back(), "a card's key has 32 bytes, and not 5");
 }
 
 TEST_F(PostCards, OfAnEarlierGenerationAreNobodys) {

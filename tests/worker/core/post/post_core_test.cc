@@ -50,8 +50,8 @@ TEST_F(PostCoreTest, TurnsAwayWhoCannotBeMeant) {
   EXPECT_EQ(why(hello_of("work", 1, true, 0)), "a later start of work/1 has its place");
   EXPECT_EQ(why(hello_of("", 0, true)), "only a rank of the job serves");
   PostHello future = hello_of("work", 0, true);
-  future.version = 2;
-  EXPECT_EQ(why(future), "it speaks version 2 of the door, and this post 1");
+  future.version = 3;
+  EXPECT_EQ(why(future), "it speaks version 3 of the door, and this post 2");
   EXPECT_EQ(why(hello_of("work", 0, true)), "");
 }
 

@@ -1,8 +1,9 @@
 #pragma once
 
-// The first words on a link: both sides prove to each other that they know the owner's secret, which is on his card,
-// and that they mean the same two ranks and generations. So nobody who has no card reads a byte, and nobody takes
-// another process for the owner whose card he has.
+// The first words on a link: both sides prove to each other that they know one secret, and that they mean the same two
+// ranks and generations. Readers have the secret of the owner's card: nobody who has no card reads a byte, and nobody
+// takes another process for the owner whose card he has. Who publishes has a secret of his own, which posts give to
+// that start of that rank alone: no reader, and no other rank of the gang, tells a registrar anything in its name.
 //
 //   reader → owner   HelloAsk     who he is, whom he means, a nonce
 //   owner → reader   HelloAnswer  a nonce, and the proof that it is him
@@ -22,7 +23,7 @@
 
 namespace monarch::tensor {
 
-inline constexpr std::uint32_t kLinkVersion = 2;
+inline constexpr std::uint32_t kLinkVersion = 3;
 inline constexpr std::size_t kNonceBytes = 32;
 inline constexpr std::size_t kHelloBytes = 1'024;  // of each word, at most
 inline constexpr std::size_t kRankNameBytes = 128;
@@ -63,6 +64,14 @@ struct HelloProof {
   codec::Bytes proof;
 };
 MONARCH_FIELDS(HelloProof, proof)
+
+// What an owner keeps to itself.
+struct OwnerSecrets {
+  std::string readers;  // on its card
+  std::string key;      // of the personal secrets of those that publish (transport/base/personal_secret.h)
+};
+// By which that one has to prove that he is whom he says.
+std::string secret_of(const OwnerSecrets& secrets, const HelloAsk& ask);
 
 // What the owner says; kInvalid: the reader speaks another version, or its word is none; kGone: it means somebody else.
 // `nonce`: of kNonceBytes, fresh.

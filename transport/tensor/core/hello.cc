@@ -1,7 +1,8 @@
-#include "transport/tensor/hello.h"
+#include "transport/tensor/core/hello.h"
 
 #include <utility>
 
+#include "transport/base/personal_secret.h"
 #include "transport/base/sha256.h"
 #include "transport/base/text.h"
 
@@ -30,6 +31,11 @@ std::string readers_proof(const HelloAsk& ask, std::string_view nonce, std::stri
 }  // namespace
 
 std::string LinkRank::name() const { return mesh.empty() ? "who is no rank of the job" : text(mesh, '/', rank); }
+
+std::string secret_of(const OwnerSecrets& secrets, const HelloAsk& ask) {
+  if (ask.purpose == LinkPurpose::kReads) return secrets.readers;
+  return personal_secret(secrets.key, ask.reader.mesh, ask.reader.rank, ask.reader.generation);
+}
 
 Result<HelloAnswer> answer_hello(const HelloAsk& ask, const LinkRank& owner, std::string_view secret,
                                  std::string nonce) {
