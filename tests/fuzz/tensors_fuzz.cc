@@ -10,10 +10,10 @@
 #include "tests/transport/tensor/core/shards_of.h"
 #include "transport/base/assert.h"
 #include "transport/tensor/core/card.h"
+#include "transport/tensor/core/hello.h"
 #include "transport/tensor/core/index.h"
 #include "transport/tensor/core/plan.h"
 #include "transport/tensor/frames.h"
-#include "transport/tensor/core/hello.h"
 #include "transport/tensor/verbs/queue_words.h"
 
 namespace {

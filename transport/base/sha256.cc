@@ -116,4 +116,9 @@ bool same_secret(std::string_view one, std::string_view other) {
   return differs == 0;
 }
 
+// The name comes last: whatever it is, it is taken for no number.
+std::string personal_secret(std::string_view key, std::string_view mesh, std::uint32_t rank, std::uint64_t generation) {
+  return hmac_sha256(key, text("rank ", rank, " generation ", generation, " of ", mesh));
+}
+
 }  // namespace monarch

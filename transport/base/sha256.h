@@ -39,4 +39,9 @@ std::string hmac_sha256(std::string_view key, std::string_view bytes);
 // Whether two such are the same, in a time that does not tell where they differ.
 bool same_secret(std::string_view one, std::string_view other);
 
+// What one rank alone is given of a key that its owner keeps: by it the rank proves who it is, and it can make none for
+// another. For that start of that rank of the mesh; an empty mesh: for all who are no ranks of the job.
+std::string personal_secret(std::string_view key, std::string_view mesh, std::uint32_t rank, std::uint64_t generation);
+inline constexpr std::size_t kPersonalSecretBytes = 32;  // of the key, too
+
 }  // namespace monarch

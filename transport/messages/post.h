@@ -136,7 +136,7 @@ struct CallOutcome {
   std::string traceback;
   std::uint64_t generation = 0;  // of the rank that says so; 0: it is not one that does
   CallBody body;                 // of a kValue
-  codec::Bytes personal;         // of a card: the personal secret of who asked (transport/base/personal_secret.h)
+  codec::Bytes personal;         // of a card: the personal secret of who asked (transport/base/sha256.h)
   bool operator==(const CallOutcome&) const = default;
 };
 MONARCH_FIELDS(CallOutcome, kind, type, text, traceback, generation, body, personal)

@@ -6,7 +6,7 @@
 
 #include "transport/base/assert.h"
 #include "transport/base/machine.h"
-#include "transport/base/personal_secret.h"
+#include "transport/base/sha256.h"
 #include "transport/base/text.h"
 #include "transport/loop/no_signals.h"
 #include "transport/loop/take_within.h"

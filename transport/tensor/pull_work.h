@@ -11,8 +11,8 @@
 
 #include "transport/base/result.h"
 #include "transport/tensor/core/card.h"
-#include "transport/tensor/core/index.h"
 #include "transport/tensor/core/hello.h"
+#include "transport/tensor/core/index.h"
 #include "transport/tensor/lane.h"
 #include "transport/tensor/link_ways.h"
 #include "transport/tensor/verbs/verbs_destination.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "transport/base/personal_secret.h"
 #include "transport/base/report_limits.h"
+#include "transport/base/sha256.h"
 
 namespace monarch {
 

@@ -4,7 +4,7 @@
 
 #include "tests/sim/violation.h"
 #include "transport/base/assert.h"
-#include "transport/base/personal_secret.h"
+#include "transport/base/sha256.h"
 #include "transport/base/text.h"
 
 namespace monarch::sim::tensors {

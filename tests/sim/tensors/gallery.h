@@ -11,8 +11,8 @@
 //   T5  a reader's memory is written by its own pull alone, an owner's by the owner
 //   T6  a publisher waits for readers no longer than its patience
 //   T7  when faults end, the last version reaches every reader
-//   T8  a registrar believes a rank of its gang, and nobody else who says that he is one: a thief has a reader's card, or
-//       the secret of another rank, or that of an earlier start
+//   T8  a registrar believes a rank of its gang, and nobody who only says that he is one: a thief has a reader's card,
+//       or the secret of another rank, or that of an earlier start
 //
 // Thread: one simulation's. Lifetime: the run's.
 

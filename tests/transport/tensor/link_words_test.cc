@@ -4,9 +4,9 @@
 
 #include <string>
 
+#include "transport/tensor/core/hello.h"
 #include "transport/tensor/core/index.h"
 #include "transport/tensor/frames.h"
-#include "transport/tensor/core/hello.h"
 
 namespace monarch::tensor {
 namespace {

@@ -20,7 +20,7 @@
 
 #include "transport/base/clock.h"
 #include "transport/base/machine.h"
-#include "transport/base/personal_secret.h"
+#include "transport/base/sha256.h"
 #include "transport/base/text.h"
 #include "transport/tensor/publisher.h"
 #include "transport/tensor/pull.h"

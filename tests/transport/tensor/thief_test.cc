@@ -1,5 +1,5 @@
-// Who tells a registrar what a gang publishes: its ranks, each for itself, and nobody who has what readers have, or what
-// another rank has.
+// Who tells a registrar what a gang publishes: its ranks, each for itself, and nobody who has what readers have, or
+// what another rank has.
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -13,7 +13,7 @@
 #include "tests/transport/base/patience.h"
 #include "tests/transport/tensor/tensor_gang.h"
 #include "transport/base/machine.h"
-#include "transport/base/personal_secret.h"
+#include "transport/base/sha256.h"
 #include "transport/tensor/link_socket.h"
 #include "transport/tensor/registrar.h"
 

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "transport/base/personal_secret.h"
 #include "transport/base/sha256.h"
 #include "transport/base/text.h"
 

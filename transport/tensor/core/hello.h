@@ -68,7 +68,7 @@ MONARCH_FIELDS(HelloProof, proof)
 // What an owner keeps to itself.
 struct OwnerSecrets {
   std::string readers;  // on its card
-  std::string key;      // of the personal secrets of those that publish (transport/base/personal_secret.h)
+  std::string key;      // of the personal secrets of those that publish (transport/base/sha256.h)
 };
 // By which that one has to prove that he is whom he says.
 std::string secret_of(const OwnerSecrets& secrets, const HelloAsk& ask);

@@ -1,6 +1,6 @@
 #include "worker/core/post/card_table.h"
 
-#include "transport/base/personal_secret.h"
+#include "transport/base/sha256.h"
 #include "transport/base/text.h"
 
 namespace monarch {

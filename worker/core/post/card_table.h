@@ -3,8 +3,8 @@
 // CardTable: the cards that ranks of this host have put at the door, and who asks for them. A card is a few bytes by
 // which a rank is found (where it listens, a secret of its); it is its process's, and goes with the connection that has
 // put it. A rank that has stopped is found still: nobody asks the rank. An ask waits here until there is a card for it;
-// who has asked knows whether it is the right host, and takes it back if not. Of a card's key each who asks has a secret
-// of his own: by that the card's owner knows which rank comes.
+// who has asked knows whether it is the right host, and takes it back if not. Of a card's key each who asks has a
+// secret of his own: by that the card's owner knows which rank comes.
 //
 // Thread: a value of the core's; pure.
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/worker/core/post/post_hosts.h"
-#include "transport/base/personal_secret.h"
+#include "transport/base/sha256.h"
 
 namespace monarch {
 namespace {
