@@ -141,7 +141,7 @@ struct Guard {
 };
 
 Result<Guard> spawn_guard(const JobDirectory& job, const SupervisorBinaries& binaries, const StartOptions& options) {
-  MONARCH_ASSIGN(UniqueFd log, job.directory.open_file(kSupervisorLogFile, O_WRONLY | O_CREAT | O_APPEND));
+  MONARCH_ASSIGN(UniqueFd log, job.directory.open_file(kSupervisorLogFile, O_RDWR | O_CREAT | O_APPEND));
   MONARCH_ASSIGN(log, above_taken(std::move(log)));
   UniqueFd null_device(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!null_device.valid()) return errno_error("open /dev/null", errno);

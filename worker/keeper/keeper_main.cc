@@ -173,7 +173,7 @@ Status take_own_place(Order& order) {
   MONARCH_TRY(make_socket_directory(lasting));  // the folder above: no less ours
   MONARCH_TRY(make_own_directories(order.bootstrap.log_directory, kLogFolders));
   const std::string path = order.bootstrap.log_directory + "/worker.log";
-  const UniqueFd log(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const UniqueFd log(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!log.valid() || ::dup2(log.get(), STDERR_FILENO) < 0)
     return errno_error(text("opening ", printable(path)), errno);
   if (const auto squatted = squatted_directory({.uid = ::geteuid()})) {

@@ -1,0 +1,75 @@
+// A log has a size, whoever fills it.
+
+#include "transport/base/log.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "transport/base/log_size.h"
+#include "transport/base/text.h"
+#include "transport/base/unique_fd.h"
+
+namespace monarch {
+namespace {
+
+class LogTest : public ::testing::Test {
+ protected:
+  ~LogTest() override {
+    log_set_size({});
+    log_start({.name = "monarch", .fd = STDERR_FILENO, .level = LogLevel::kWarn});  // as it was
+    (void)::unlink(path_.data());
+  }
+  void start(int flags) {
+    file_ = UniqueFd(::open(path_.data(), flags | O_CLOEXEC));
+    ASSERT_TRUE(file_.valid());
+    log_set_size({.most = 4'096, .kept = 1'024});
+    log_start({.name = "test", .fd = file_.get()});
+  }
+  std::string content() const {
+    const UniqueFd file(::open(path_.data(), O_RDONLY | O_CLOEXEC));
+    std::string all(1U << 20U, '\0');
+    const ssize_t got = ::read(file.get(), all.data(), all.size());
+    all.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    return all;
+  }
+
+  std::array<char, 32> path_{"/tmp/monarch-log-test-XXXXXX"};
+  UniqueFd made_{::mkostemp(path_.data(), O_CLOEXEC)};
+  UniqueFd file_;
+};
+
+TEST_F(LogTest, OfOursHasASizeAndCountsWhatWasDropped) {
+  start(O_RDWR | O_APPEND);
+  std::uint64_t written = 0;
+  for (int line = 0; line < 500; ++line) {
+    log_info("line ", line);
+    ++written;
+    ASSERT_LT(content().size(), 4'096U + 100U) << line;
+  }
+  const std::string all = content();
+  EXPECT_EQ(all.find("[monarch: "), 0U) << all.substr(0, 100);
+  EXPECT_NE(all.find(" were dropped here: a log has at most 4096 bytes]\n"), std::string::npos);
+  const std::uint64_t dropped = std::stoull(all.substr(10));
+  std::uint64_t lines = 0;
+  for (const char one : all) lines += one == '\n' ? 1 : 0;
+  EXPECT_EQ(dropped + lines - 1, written);
+  // The newest are there, whole and in order.
+  EXPECT_NE(all.find(text("line ", dropped, '\n')), std::string::npos);
+  EXPECT_NE(all.find("line 499\n"), std::string::npos);
+}
+
+TEST_F(LogTest, OfSomebodyElseIsNotTouched) {
+  start(O_WRONLY | O_APPEND);
+  for (int line = 0; line < 500; ++line) log_info("line ", line);
+  EXPECT_NE(content().find("line 0\n"), std::string::npos);
+  EXPECT_GT(content().size(), 20'000U);
+}
+
+}  // namespace
+}  // namespace monarch
