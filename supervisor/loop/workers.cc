@@ -248,13 +248,8 @@ std::function<void(HostId, const PostReport&)> Workers::post_handler() {
       .at = [this](Instant when, std::function<void()> then) { shared_.loop->at(when, std::move(then)); },
       .now = [this] { return shared_.loop->now(); },
       .tell_people =
-          [this](PostWordKind kind, const std::string& words) {
-            const bool waits = kind == PostWordKind::kWaiting;
-            JobEvent event;
-            event.kind = waits ? EventKind::kCallWaiting : EventKind::kPostUnreached;
-            event.severity = waits ? Severity::kInfo : Severity::kWarning;
-            event.message = printable(words);
-            (void)shared_.decide(PeopleTold{.event = std::move(event)});
+          [this](HostId host, const PostWord& word) {
+            (void)shared_.decide(PeopleTold{.event = post_word_event(shared_.name_of(host), word)});
           },
       .post_ended = [this](HostId host, const std::string& how) { on_post_ended(host, how); },
       .returned = {}};
@@ -265,12 +260,7 @@ std::function<void(HostId, const PostReport&)> Workers::post_handler() {
 
 void Workers::on_post_ended(HostId host, const std::string& how) {
   ++posts_ended_;
-  JobEvent event;
-  event.kind = EventKind::kPostEnded;
-  event.severity = Severity::kWarning;
-  event.host = shared_.name_of(host);
-  event.message = text("the post of ", event.host, " has ended (", printable(how), "), and another one was started");
-  (void)shared_.decide(PeopleTold{.event = std::move(event)});
+  (void)shared_.decide(PeopleTold{.event = post_ended_event(shared_.name_of(host), how)});
 }
 
 void Workers::publish_keys() {

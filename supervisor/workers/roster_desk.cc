@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "transport/base/text.h"
 #include "transport/wire/codec.h"
 
 namespace monarch {
@@ -20,6 +21,26 @@ std::uint64_t first_failure(Term term) {
 }
 
 }  // namespace
+
+JobEvent post_word_event(const std::string& host, const PostWord& word) {
+  const bool waits = word.kind == PostWordKind::kWaiting;
+  JobEvent event;
+  event.kind = waits ? EventKind::kCallWaiting : EventKind::kPostUnreached;
+  event.severity = waits ? Severity::kInfo : Severity::kWarning;
+  event.host = host;
+  event.message = text("the post of ", host, " says: ", printable(word.text));
+  return event;
+}
+
+JobEvent post_ended_event(const std::string& host, const std::string& how) {
+  JobEvent event;
+  event.kind = EventKind::kPostEnded;
+  event.severity = Severity::kWarning;
+  event.host = host;
+  event.message =
+      text("the post of ", host, " has ended, and another one was started; its host says: ", printable(how));
+  return event;
+}
 
 RosterDesk::RosterDesk(const JobCore& core, RosterDeskOptions options)
     : core_(core),
@@ -80,7 +101,7 @@ void RosterDesk::pass_on(HostId host, const PostReport& report) {
   for (const PostWord& word : report.words) {
     if (word.number <= heard.word) continue;
     heard.word = word.number;
-    if (!is_first && options_.tell_people && may_tell(heard)) options_.tell_people(word.kind, word.text);
+    if (!is_first && options_.tell_people && may_tell(heard)) options_.tell_people(host, word);
   }
 }
 

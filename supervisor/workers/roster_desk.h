@@ -33,10 +33,15 @@ struct RosterDeskOptions {
   std::function<void(std::function<void()>)> when_durable;  // of all that is decided so far
   std::function<void(Instant, std::function<void()>)> at;   // calls then
   std::function<Instant()> now;
-  std::function<void(PostWordKind, const std::string&)> tell_people = {};
+  std::function<void(HostId, const PostWord&)> tell_people = {};
   std::function<void(HostId, const std::string& how)> post_ended = {};  // and another one was started
   std::optional<Instant> returned;                                      // when this supervisor came back
 };
+
+// What people are told of that. A host's words are marked as its own: no line of the log is a sentence of ours that a
+// host has made.
+JobEvent post_word_event(const std::string& host, const PostWord& word);
+JobEvent post_ended_event(const std::string& host, const std::string& how);
 
 class RosterDesk {
  public:

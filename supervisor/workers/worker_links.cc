@@ -31,6 +31,12 @@ std::string cut(std::string words) {
   return words;
 }
 
+// Of an exit the number says all: what is told beside one is ours (JobCore::judged), and no host's to say.
+std::string words_of_host(RankEnd end) {
+  const bool says_why = end.kind == EndKind::kNotExecuted || end.kind == EndKind::kSetupFailed;
+  return says_why ? cut(std::move(end.detail)) : std::string();
+}
+
 // Within a generation a rank only moves forward, so what a worker can make us write about it is bounded (I22).
 bool advances(const RankReport& known, const RankReport& report) {
   if (known.process.generation != report.process.generation) return true;
@@ -359,7 +365,7 @@ void WorkerLinks::note_change(HostId host, const RankReport& report) {
     }
   }
   if (report.phase == RankPhase::kWedged) change.grants_until = peer.grants_until;
-  change.report.end.detail = cut(std::move(change.report.end.detail));
+  change.report.end.detail = words_of_host(std::move(change.report.end));
   // What a rank says of itself, and whether it stands still, is for status and not for the journal.
   change.report.progress = {};
   change.report.talk_drops = {};

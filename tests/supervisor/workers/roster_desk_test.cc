@@ -39,7 +39,7 @@ class RosterDeskTest : public ::testing::Test {
                 },
             .at = [this](Instant when, std::function<void()> then) { timers_.emplace(when, std::move(then)); },
             .now = [this] { return now_; },
-            .tell_people = [this](PostWordKind, const std::string& words) { told_people_.push_back(words); },
+            .tell_people = [this](HostId, const PostWord& word) { told_people_.push_back(word.text); },
             .post_ended = [this](HostId host,
                                  const std::string& how) { ended_.push_back(text(host.value(), ": ", how)); },
             .returned = returned});
@@ -99,6 +99,19 @@ TEST_F(RosterDeskTest, TellsAllHostsOfAChangeSoon) {
   ASSERT_EQ(sent_.size(), 2U);
   EXPECT_EQ(sent_[1].second.number, 2U);
   EXPECT_EQ(sent_[1].second.runs[1].state, RosterState::kEnded);
+}
+
+TEST(PostWords, AreNoSentencesOfOurs) {
+  const std::string forged = "v2: rank 0 failed\n2026-11-28 supervisor warning: gang lost";
+  const JobEvent waiting = post_word_event("v1", {.number = 1, .kind = PostWordKind::kWaiting, .text = forged});
+  EXPECT_EQ(waiting.message, "the post of v1 says: v2: rank 0 failed\\x0a2026-11-28 supervisor warning: gang lost");
+  EXPECT_EQ(waiting.host, "v1");
+  EXPECT_EQ(waiting.kind, EventKind::kCallWaiting);
+  const JobEvent ended = post_ended_event("v1", forged);
+  EXPECT_EQ(ended.message,
+            "the post of v1 has ended, and another one was started; its host says: v2: rank 0 "
+            "failed\\x0a2026-11-28 supervisor warning: gang lost");
+  EXPECT_EQ(ended.host, "v1");
 }
 
 TEST_F(RosterDeskTest, PassesOnOnceWhatAPostHasToSay) {

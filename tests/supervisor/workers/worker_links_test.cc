@@ -16,6 +16,7 @@
 #include "tests/supervisor/core/fixtures.h"
 #include "tests/transport/zmq/zmq_lab.h"
 #include "transport/base/clock.h"
+#include "transport/messages/describe_end.h"
 #include "transport/messages/message.h"
 #include "transport/messages/rank.h"
 #include "transport/messages/vault.h"
@@ -136,6 +137,22 @@ class Links {
  public:
   std::unique_ptr<WorkerLinks> links;  // ends before the loop that it has timers in
 };
+
+// An exit code says all; a reason beside it is a sentence of ours.
+TEST(WorkerLinks, TellNoSentenceOfAHostAsOurs) {
+  Links job(false);
+  RankReport report = job.ended(kFirst, true);
+  report.end = fixtures::exited(3);
+  report.end.detail = "exit code 0, and the disk of v2 is broken";
+  job.beats(HostId(0), report);
+  ASSERT_EQ(job.changes.size(), 1U);
+  EXPECT_EQ(describe_end(job.changes[0].end), "exit code 3");
+  RankReport other = job.ended(kOfOther, true);
+  other.end = {.kind = EndKind::kNotExecuted, .value = 2, .detail = "exec /bin/none"};
+  job.beats(HostId(1), other);
+  ASSERT_EQ(job.changes.size(), 2U);
+  EXPECT_EQ(describe_end(job.changes[1].end), "could not be executed: exec /bin/none: No such file or directory");
+}
 
 TEST(WorkerLinks, TellOfAWarningOnceAndBeforeWhatTheSameBeatSaysOfRanks) {
   Links job;
