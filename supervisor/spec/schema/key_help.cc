@@ -47,7 +47,14 @@ constexpr KeyHelp kHelp[] = {
      "machine, which has the keys, during the start alone: a host that does not start is replaced as ever, one that is "
      "lost later is not. Ranks begin with the login environment of their host; `env_pass` and `$(env.NAME)` are of "
      "this "
-     "shell. No other host can take the first one's place: if it cannot be reached, the job does not start."},
+     "shell. No other host can take the first one's place: if it cannot be reached, the job does not start. "
+     "Who has the first host has the job: it runs what it likes as its user on each host of the pool, has the values "
+     "of "
+     "`env_pass` and what ranks write, and what you are shown is what it says. It gets no key and no file of this "
+     "machine but those of the spec and the workspace, and reaches no machine beside the pool. What launches for it "
+     "here, `monarch launch-for`, leaves once the job runs and no host is being started, and when its connection ends; "
+     "a first host that means harm keeps it, and the way to the pool, for as long as that connection stands. End that "
+     "process to take it back."},
     {"meshes", "{trainer: {dims: {host: 2, gpu: 8}, program: [python3, train.py]}}",
      "A mesh is an array of ranks that run the same program. A job has at least one; each gets hosts of its own, "
      "unless it "
