@@ -1,6 +1,7 @@
 // Reading a spec's file, with every refusal that a path can earn.
 
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/magic.h>
 #include <poll.h>
 #include <pwd.h>
@@ -118,7 +119,38 @@ std::string real_path(const std::string& path) {
   return error ? path : real.string();
 }
 
-// What the kernel makes up has no end, or does something when it is read; what anybody may write to is anybody's.
+// A group of this user alone, as Debian and others give to each user with a umask of 002: it has his name and no other
+// member. What cannot be looked up, or does not fit, is none.
+bool is_private_group(gid_t group) {
+  constexpr std::size_t kLookup = 16'384;
+  passwd user{};
+  passwd* found_user = nullptr;
+  std::vector<char> user_words(kLookup);
+  if (::getpwuid_r(::geteuid(), &user, user_words.data(), user_words.size(), &found_user) != 0) return false;
+  if (found_user == nullptr || user.pw_gid != group) return false;
+  struct group entry {};
+  struct group* found = nullptr;
+  std::vector<char> words(kLookup);
+  if (::getgrgid_r(group, &entry, words.data(), words.size(), &found) != 0 || found == nullptr) return false;
+  const std::string_view name = user.pw_name;
+  if (entry.gr_name != name) return false;
+  for (char** member = entry.gr_mem; *member != nullptr; ++member) {
+    if (*member != name) return false;
+  }
+  return true;
+}
+
+// Who beside this user and root may change what a plugin is, and what to do about it; empty: nobody.
+std::string other_writer(const struct stat& status) {
+  if (status.st_uid != 0 && status.st_uid != ::geteuid()) {
+    return text("belongs to user ", status.st_uid, ", who may write to it: use a copy of yours");
+  }
+  if ((status.st_mode & S_IWOTH) != 0) return "may be written to by everybody: chmod o-w";
+  if ((status.st_mode & S_IWGRP) == 0 || is_private_group(status.st_gid)) return "";
+  return text("may be written to by the group ", status.st_gid, ": chmod g-w");
+}
+
+// What the kernel makes up has no end, or does something when it is read; what others may write to is theirs.
 Status may_be_plugin(int fd, const std::string& path) {
   struct stat status {};
   struct statfs system {};
@@ -128,7 +160,7 @@ Status may_be_plugin(int fd, const std::string& path) {
   };
   if (!S_ISREG(status.st_mode)) return refused("is no file");
   if (system.f_type == PROC_SUPER_MAGIC || system.f_type == SYSFS_MAGIC) return refused("is made up by the kernel");
-  if ((status.st_mode & S_IWOTH) != 0) return refused("may be written to by everybody: chmod o-w");
+  if (std::string writer = other_writer(status); !writer.empty()) return refused(std::move(writer));
   const auto size = static_cast<std::uint64_t>(status.st_size);
   if (size <= kPluginBytes) return {};
   return refused(text("has ", amount_text(size), ", and a plugin has ", amount_text(kPluginBytes), " at most"));

@@ -86,8 +86,8 @@ constexpr KeyHelp kHelp[] = {
      "end. {}: ranks that may be called by nobody. See monarch-actors(7)."},
     {"meshes.*.actors.*.plugin", "./libpolicy.so",
      "A relative path starts from the workspace, or from the spec's folder where there is none. Its sha256 is written "
-     "down when the job begins, and a rank loads nothing else later. A file of 1GiB at most, which not everybody may "
-     "write to."},
+     "down when the job begins, and a rank loads nothing else later. A file of 1GiB at most, which belongs to you or "
+     "root, and to which nobody else may write: neither everybody nor a group, but for one that is yours alone."},
     {"meshes.*.actors.*.class", "Policy"},
     {"meshes.*.actors.*.args", "{lr: 0.1}"},
     {"meshes.*.actors.*.sha256", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},

@@ -130,6 +130,24 @@ TEST_F(SpecFile, HashesAPluginAndNothingElse) {
   EXPECT_EQ(said(folder_), folder_ + " is no file");
 }
 
+// The file's group here is that of who runs this, which may be the user's own or not.
+TEST_F(SpecFile, TakesNoPluginThatOthersMayWriteTo) {
+  const auto said = [](const std::string& path) {
+    const auto hashed = users_surroundings().hash_plugin(path);
+    return hashed.ok() ? std::string("taken") : hashed.error().message;
+  };
+  const std::string path = write("q.so", "abc");
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  ASSERT_EQ(::chmod(path.c_str(), 0664), 0);
+  EXPECT_EQ(said(path), "taken") << "root is alone in its group";
+  ASSERT_EQ(::chown(path.c_str(), 0, 1), 0);
+  EXPECT_EQ(said(path), path + " may be written to by the group 1: chmod g-w");
+  ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
+  EXPECT_EQ(said(path), "taken");
+  ASSERT_EQ(::chown(path.c_str(), 1, 1), 0);
+  EXPECT_EQ(said(path), path + " belongs to user 1, who may write to it: use a copy of yours");
+}
+
 TEST_F(SpecFile, SaysWhatMayNotBeRead) {
   if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
   const std::string path = write("secret.yaml", "");
