@@ -9,10 +9,13 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 
-def tail(text, lines):
+def ends(text, lines):
+    """So many lines of a text: a third from its beginning, where a log has the first cause, and the others from its end."""
     rows = text.rstrip().splitlines()
-    head = [f"… {len(rows) - lines} lines before these"] if len(rows) > lines else []
-    return "\n".join(head + rows[-lines:])
+    if len(rows) <= lines:
+        return "\n".join(rows)
+    first = lines // 3
+    return "\n".join([*rows[:first], f"… {len(rows) - lines} lines between", *rows[first - lines:]])
 
 
 # How these begin: a sanitizer's report; a failed assertion of GoogleTest, a seed that fails, Python's last words.
@@ -21,11 +24,11 @@ CAUSE = re.compile(REPORT.pattern + r"|^\S+:\d+: (Failure|.*error)|^seed \d+: |^
 
 
 def excerpt(text, lines):
-    """What of a failed test's output tells most: a sanitizer's report from its beginning, or the output's end."""
+    """What of a failed test's output tells most: a sanitizer's report from its beginning, or the output's both ends."""
     rows = text.rstrip().splitlines()
     first = next((i for i, row in enumerate(rows) if REPORT.search(row)), None)
     if first is None or len(rows) - first <= lines:
-        return tail(text, lines)
+        return ends(text, lines)
     return "\n".join([f"… {first} lines before these", *rows[first:first + lines], f"… {len(rows) - first - lines} lines after these"])
 
 

@@ -145,7 +145,7 @@ class Part:
             if again[0].failed or not again[0].passed:
                 continue
             for case, text in first.failures:
-                say(f"\n--- FAILED AT FIRST {case}\n{results.excerpt(text, 60)}\n---")
+                say(f"\n--- FAILED AT FIRST {case}\n{results.excerpt(text, 90)}\n---")
                 first.second_tries.append((case, text))
             first.passed += first.failed
             first.failed, first.failures = 0, []
@@ -186,7 +186,7 @@ def run_suites(names, tally, second_try=False):
         say(f"{what}: {'failed' if failure else 'built'} at {time.monotonic() - started:.0f} s")
         if failure:
             tally.fail(f"the build of {what}", failure)
-            say(results.tail(failure, 80))
+            say(results.ends(failure, 80))
             return
         if tree == "build-clang":
             tally.passed += 1  # compiling is a test of its own there
