@@ -42,14 +42,16 @@ Result<std::unique_ptr<SeqpacketChannel>> SeqpacketChannel::create(EventLoop& lo
   MONARCH_ASSIGN(const std::size_t inline_limit, prepare_send_buffer(socket.get()));
   std::unique_ptr<SeqpacketChannel> channel(new SeqpacketChannel(loop, std::move(socket), std::move(handlers), limits));
   channel->inline_limit_ = inline_limit;
-  auto watch = loop.watch(channel->socket_.get(), Interest::kRead,
-                          [raw = channel.get()](Readiness readiness) { raw->on_ready(readiness); });
-  if (!watch.ok()) {
+  if (const Status watched = channel->watch(); !watched.ok()) {
     channel->state_ = State::kClosed;
-    return watch.error();
+    return watched.error();
   }
-  channel->watch_ = *watch;
   return channel;
+}
+
+Status SeqpacketChannel::watch() {
+  MONARCH_ASSIGN(watch_, loop_.watch(socket_.get(), interest_, [this](Readiness readiness) { on_ready(readiness); }));
+  return {};
 }
 
 SeqpacketChannel::SeqpacketChannel(EventLoop& loop, UniqueFd socket, ChannelHandlers handlers, ChannelLimits limits)
@@ -60,12 +62,13 @@ SeqpacketChannel::SeqpacketChannel(EventLoop& loop, UniqueFd socket, ChannelHand
 
 SeqpacketChannel::~SeqpacketChannel() {
   shared_->destroyed = true;
-  if (state_ != State::kClosed) loop_.forget(watch_);
+  if (watch_ != 0) loop_.forget(watch_);
   if (retry_timer_) loop_.cancel(*retry_timer_);
+  if (read_timer_) loop_.cancel(*read_timer_);
   if (finish_timer_) loop_.cancel(*finish_timer_);
 }
 
-Status SeqpacketChannel::send(const Frame& frame, std::vector<UniqueFd> descriptors) {
+Status SeqpacketChannel::send(const Frame& frame, std::vector<UniqueFd> descriptors, LateDescriptor late) {
   if (state_ != State::kOpen) return closed_here();
   if (sending_ == Sending::kPeerClosed) return Error{ErrorCode::kGone, "the peer closed the connection"};
   if (!queue_.empty() &&
@@ -73,8 +76,9 @@ Status SeqpacketChannel::send(const Frame& frame, std::vector<UniqueFd> descript
     return Error{ErrorCode::kBusy,
                  text("the peer does not read: ", queue_.size(), " frames of ", pending_bytes_, " bytes wait")};
   }
-  MONARCH_ASSIGN(OutgoingMessage message, pack_message(frame, std::move(descriptors), inline_limit_));
-  const SendOutcome outcome = queue_.empty() ? send_message(socket_.get(), message) : SendOutcome::kFull;
+  MONARCH_ASSIGN(OutgoingMessage message,
+                 pack_message_to_wait(frame, std::move(descriptors), std::move(late), inline_limit_));
+  const SendOutcome outcome = queue_.empty() ? try_to_send(message) : SendOutcome::kFull;
   switch (outcome) {
     case SendOutcome::kSent: return {};
     case SendOutcome::kStarved: retry_later(); break;
@@ -125,6 +129,7 @@ void SeqpacketChannel::receive() {
   const std::shared_ptr<Shared> shared = shared_;
   for (int i = 0; i < kFramesPerTurn && state_ == State::kOpen && !paused_; ++i) {
     auto received = receive_message(socket_.get(), limits_.payload_bytes);
+    if (!received.ok() && received.error().code == ErrorCode::kBusy) return read_later();
     if (!received.ok()) return finish(std::move(received).error());
     if (!received->has_value()) return;
     shared->handlers.on_frame(std::move((*received)->frame), std::move((*received)->descriptors));
@@ -132,9 +137,17 @@ void SeqpacketChannel::receive() {
   }
 }
 
+SendOutcome SeqpacketChannel::try_to_send(OutgoingMessage& message) const {
+  const Status complete = complete_message(message);
+  if (complete.ok()) return send_message(socket_.get(), message);
+  errno = complete.error().errno_value;
+  const bool is_short = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOSPC;
+  return is_short ? SendOutcome::kStarved : SendOutcome::kFailed;
+}
+
 void SeqpacketChannel::flush() {
   while (!queue_.empty()) {
-    switch (send_message(socket_.get(), queue_.front())) {
+    switch (try_to_send(queue_.front())) {
       case SendOutcome::kSent:
         sending_ = Sending::kPossible;
         pending_bytes_ -= queue_.front().charge;
@@ -174,8 +187,19 @@ void SeqpacketChannel::retry_later() {
   });
 }
 
+// Not watched meanwhile: a loop tells of a peer that has closed again and again.
+void SeqpacketChannel::read_later() {
+  loop_.forget(std::exchange(watch_, 0));
+  read_timer_ = loop_.at(loop_.now() + kRetryAfter, [this] {
+    read_timer_.reset();
+    if (const Status watched = watch(); !watched.ok()) return finish(watched.error());
+    update_interest();
+    if (!queue_.empty()) flush();
+  });
+}
+
 void SeqpacketChannel::update_interest() {
-  if (state_ == State::kClosed) return;
+  if (state_ == State::kClosed || watch_ == 0) return;
   // A starved socket is writable all the time: waiting for that would spin.
   const bool write = !queue_.empty() && sending_ == Sending::kPossible;
   const bool read = state_ == State::kOpen && !paused_;
@@ -189,9 +213,10 @@ void SeqpacketChannel::update_interest() {
 void SeqpacketChannel::finish(Error reason) {
   MONARCH_ASSERT(state_ != State::kClosed);
   state_ = State::kClosed;
-  loop_.forget(watch_);
+  if (watch_ != 0) loop_.forget(std::exchange(watch_, 0));
   socket_.reset();
   drop_queue();
+  if (read_timer_) loop_.cancel(*std::exchange(read_timer_, std::nullopt));
   if (retry_timer_) loop_.cancel(*std::exchange(retry_timer_, std::nullopt));
   if (finish_timer_) loop_.cancel(*std::exchange(finish_timer_, std::nullopt));
   const std::shared_ptr<Shared> shared = shared_;

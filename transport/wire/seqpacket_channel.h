@@ -48,8 +48,9 @@ class SeqpacketChannel {
   ~SeqpacketChannel();
 
   // kBusy when the queue is full, kInvalid beyond the limits of a message, kGone after the peer closed or close(). The
-  // descriptors are closed here in any case, when they have been sent or when they will not be.
-  Status send(const Frame& frame, std::vector<UniqueFd> descriptors = {});
+  // descriptors are closed here in any case, when they have been sent or when they will not be. `late` is made when the
+  // frame's turn has come; while descriptors are too short for it the frame waits, and all behind it.
+  Status send(const Frame& frame, std::vector<UniqueFd> descriptors = {}, LateDescriptor late = {});
 
   // Sends what waits, then closes and says so through on_closed. Receives nothing any more. A peer that does not read
   // holds this up without end: the owner keeps a deadline and destroys the channel.
@@ -76,12 +77,15 @@ class SeqpacketChannel {
   };
 
   SeqpacketChannel(EventLoop& loop, UniqueFd socket, ChannelHandlers handlers, ChannelLimits limits);
+  Status watch();
   void on_ready(Readiness readiness);
   void receive();
+  SendOutcome try_to_send(OutgoingMessage& message) const;
   void flush();
   void queue_emptied();
   void drop_queue();
   void retry_later();
+  void read_later();
   void update_interest();
   void finish(Error reason);
   void finish_soon(Error reason);
@@ -94,9 +98,10 @@ class SeqpacketChannel {
   State state_ = State::kOpen;
   Sending sending_ = Sending::kPossible;
   bool paused_ = false;
-  WatchId watch_ = 0;
+  WatchId watch_ = 0;  // 0: descriptors are too short for what comes
   Interest interest_ = Interest::kRead;
   std::optional<TimerId> retry_timer_;
+  std::optional<TimerId> read_timer_;
   std::optional<TimerId> finish_timer_;
   std::deque<OutgoingMessage> queue_;
   std::size_t pending_bytes_ = 0;

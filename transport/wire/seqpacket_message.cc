@@ -90,30 +90,56 @@ Result<ReceivedMessage> unpack(std::string_view bytes, std::vector<UniqueFd> des
   return message;
 }
 
+// The next message leaves the socket, and what is left of it ends.
+void take_message(int fd) {
+  ssize_t taken = -1;
+  do taken = ::recv(fd, nullptr, 0, MSG_DONTWAIT);
+  while (taken < 0 && (errno == EINTR || errno == ECONNRESET));
+}
+
 }  // namespace
 
-Result<OutgoingMessage> pack_message(const Frame& frame, std::vector<UniqueFd> descriptors, std::size_t inline_limit) {
+Result<OutgoingMessage> pack_message_to_wait(const Frame& frame, std::vector<UniqueFd> descriptors, LateDescriptor late,
+                                             std::size_t inline_limit) {
   if (frame.payload.size() > limits::kSeqpacketPayloadBytes) {
     return Error{ErrorCode::kInvalid, text("a payload of ", frame.payload.size(), " bytes is over the limit of ",
                                            limits::kSeqpacketPayloadBytes)};
   }
-  if (descriptors.size() > limits::kDescriptorsPerMessage) {
-    return Error{ErrorCode::kInvalid, text(descriptors.size(), " descriptors are over the limit of ",
-                                           limits::kDescriptorsPerMessage, " a message")};
+  const std::size_t count = descriptors.size() + (late ? 1 : 0);
+  if (count > limits::kDescriptorsPerMessage) {
+    return Error{ErrorCode::kInvalid,
+                 text(count, " descriptors are over the limit of ", limits::kDescriptorsPerMessage, " a message")};
   }
-  Envelope envelope{.descriptors = static_cast<std::uint8_t>(descriptors.size()),
+  Envelope envelope{.descriptors = static_cast<std::uint8_t>(count),
                     .payload_bytes = static_cast<std::uint32_t>(frame.payload.size())};
   OutgoingMessage message;
   message.charge = kEnvelopeBytes + kFrameHeaderBytes + frame.payload.size();
   const bool fits = frame.payload.size() <= inline_limit;
-  if (!fits) {
-    envelope.carriage = Carriage::kSealedMemory;
-    MONARCH_ASSIGN(UniqueFd memory, make_sealed_memory("monarch-frame", frame.payload));
-    message.descriptors.push_back(std::move(memory));
-  }
+  if (!fits) envelope.carriage = Carriage::kSealedMemory;
   message.bytes = encode_envelope(envelope) + encode_header(frame.header);
-  if (fits) message.bytes += frame.payload;
-  for (UniqueFd& descriptor : descriptors) message.descriptors.push_back(std::move(descriptor));
+  (fits ? message.bytes : message.sealed) += frame.payload;
+  message.descriptors = std::move(descriptors);
+  message.late = std::move(late);
+  return message;
+}
+
+Status complete_message(OutgoingMessage& message) {
+  if (!message.sealed.empty()) {
+    MONARCH_ASSIGN(UniqueFd memory, make_sealed_memory("monarch-frame", message.sealed));
+    message.descriptors.insert(message.descriptors.begin(), std::move(memory));
+    message.sealed = {};
+  }
+  if (message.late) {
+    MONARCH_ASSIGN(UniqueFd late, message.late());
+    message.descriptors.push_back(std::move(late));
+    message.late = nullptr;
+  }
+  return {};
+}
+
+Result<OutgoingMessage> pack_message(const Frame& frame, std::vector<UniqueFd> descriptors, std::size_t inline_limit) {
+  MONARCH_ASSIGN(OutgoingMessage message, pack_message_to_wait(frame, std::move(descriptors), {}, inline_limit));
+  MONARCH_TRY(complete_message(message));
   return message;
 }
 
@@ -168,7 +194,9 @@ Result<std::optional<ReceivedMessage>> receive_message(int fd, std::size_t paylo
     header.msg_iovlen = 1;
     header.msg_control = control.data();
     header.msg_controllen = control.size();
-    size = ::recvmsg(fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    // WARNING: descriptors for which a process has no room are cut off and lost (unix(7)). So a message is looked at
+    // first, and taken once all of it is here.
+    size = ::recvmsg(fd, &header, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     // WARNING: a peer that closed with messages of ours unread makes recvmsg answer ECONNRESET once, in front of the
     // messages that it had sent before; they are still there to read.
   } while (size < 0 && (errno == EINTR || errno == ECONNRESET));
@@ -177,12 +205,17 @@ Result<std::optional<ReceivedMessage>> receive_message(int fd, std::size_t paylo
   std::vector<UniqueFd> descriptors = adopt_descriptors(header);
   // A message without bytes reads like the end; no peer of ours sends one.
   if (size == 0) return Error{ErrorCode::kGone, "the peer closed the connection"};
+  const bool is_cut = (header.msg_flags & MSG_CTRUNC) != 0;
+  if (is_cut && descriptors.size() < kDescriptorsOnTheWire) {
+    return errno_error("the descriptors that come with a message", EMFILE);
+  }
+  take_message(fd);
   if ((header.msg_flags & MSG_TRUNC) != 0) {
     return Error{ErrorCode::kInvalid, text("a message is longer than ", kMessageBytes, " bytes")};
   }
-  if ((header.msg_flags & MSG_CTRUNC) != 0) {
-    return Error{ErrorCode::kInvalid, text("a message's descriptors were cut off: more than ", kDescriptorsOnTheWire,
-                                           ", or this process may not open as many")};
+  if (is_cut) {
+    return Error{ErrorCode::kInvalid,
+                 text("a message's descriptors were cut off: it has more than ", kDescriptorsOnTheWire)};
   }
   const std::string_view bytes(buffer.data(), static_cast<std::size_t>(size));
   MONARCH_ASSIGN(ReceivedMessage message, unpack(bytes, std::move(descriptors), payload_limit));

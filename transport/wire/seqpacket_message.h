@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,10 +23,15 @@ namespace monarch {
 
 inline constexpr std::size_t kEnvelopeBytes = 8;
 
+// A descriptor that is made when the message that has it is about to go: what waits holds none.
+using LateDescriptor = std::function<Result<UniqueFd>()>;
+
 struct OutgoingMessage {
   std::string bytes;
   std::vector<UniqueFd> descriptors;  // the memfd first, if there is one
   std::size_t charge = 0;             // what it counts in a queue: its bytes, inline or not
+  std::string sealed;                 // a payload whose memfd is still to be made
+  LateDescriptor late;                // comes last
 };
 
 struct ReceivedMessage {
@@ -36,18 +42,24 @@ struct ReceivedMessage {
 enum class SendOutcome : std::uint8_t {
   kSent,
   kFull,        // the socket's buffer is full: wait for writability
-  kStarved,     // the kernel lacks memory or descriptor slots: nothing will wake us, try again later
+  kStarved,     // memory or descriptors are short: nothing will wake us, try again later
   kPeerClosed,  // nobody will ever read it
   kFailed,      // errno says why; it will not go better
 };
 
 // kInvalid beyond the limits; kBusy and others when a memfd cannot be had.
 Result<OutgoingMessage> pack_message(const Frame& frame, std::vector<UniqueFd> descriptors, std::size_t inline_limit);
+// The same, with what is made later left to complete_message().
+Result<OutgoingMessage> pack_message_to_wait(const Frame& frame, std::vector<UniqueFd> descriptors, LateDescriptor late,
+                                             std::size_t inline_limit);
+// Before it is sent. Where it fails it may be tried again.
+Status complete_message(OutgoingMessage& message);
 
 // Neither blocks, whatever the socket's flags say: those are shared with every process that inherited it.
 SendOutcome send_message(int fd, const OutgoingMessage& message);
 
-// Nothing when no message waits; kGone at the end; kInvalid for what no peer of ours sends.
+// Nothing when no message waits; kGone at the end; kInvalid for what no peer of ours sends; kBusy while this process
+// cannot hold the descriptors of the next one, which stays where it is: nothing will wake us, try again later.
 Result<std::optional<ReceivedMessage>> receive_message(int fd, std::size_t payload_limit);
 
 }  // namespace monarch

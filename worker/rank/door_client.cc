@@ -19,7 +19,7 @@ namespace monarch {
 
 namespace {
 
-constexpr int kStarvedMilliseconds = 5;  // nothing tells that the kernel has room again
+constexpr int kStarvedMilliseconds = 5;  // nothing tells that there is memory, or a descriptor, again
 
 struct Awaited {
   int fd = -1;
@@ -163,15 +163,23 @@ Result<DoorClient::Heard> DoorClient::hear(Duration patience) {
 
 Result<DoorClient::Heard> DoorClient::hear_until(Instant until, int wake) {
   const Awaited word{.fd = socket_.get(), .events = POLLIN, .stop = stop_, .wake = wake};
+  const Awaited nothing{.fd = -1, .events = 0, .stop = stop_};
   for (;;) {
     MONARCH_ASSIGN(const bool ready, wait_until(word, until));
     if (!ready) return Error{ErrorCode::kTimeout, "the post says nothing"};
-    MONARCH_ASSIGN(auto received, receive_message(socket_.get(), limits::kSeqpacketPayloadBytes));
-    if (!received) continue;
-    if (!is_a<PostClosed>(received->frame.header)) {
-      return Heard{std::move(received->frame), std::move(received->descriptors)};
+    auto received = receive_message(socket_.get(), limits::kSeqpacketPayloadBytes);
+    if (!received.ok() && received.error().code == ErrorCode::kBusy) {
+      MONARCH_TRY(wait_until(nothing, boot_now() + Duration::milliseconds(kStarvedMilliseconds)));
+      if (boot_now() >= until) return Error{ErrorCode::kTimeout, received.error().message};
+      continue;
     }
-    MONARCH_ASSIGN(const PostClosed closed, decode_payload<PostClosed>(received->frame.payload));
+    if (!received.ok()) return std::move(received).error();
+    if (!*received) continue;
+    ReceivedMessage& message = **received;
+    if (!is_a<PostClosed>(message.frame.header)) {
+      return Heard{std::move(message.frame), std::move(message.descriptors)};
+    }
+    MONARCH_ASSIGN(const PostClosed closed, decode_payload<PostClosed>(message.frame.payload));
     return Error{ErrorCode::kGone, text("the post has closed the connection: ", closed.why)};
   }
 }

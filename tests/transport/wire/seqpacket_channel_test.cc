@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/transport/base/lower_limit.h"
 #include "tests/transport/loop/loop_fixture.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/seqpacket_socket.h"
@@ -365,6 +366,30 @@ TEST_F(Channel, AMessageTooLongForTheSocketEndsItAndDoesNotStall) {
   while (b.frames.size() < kFrames) loop.run_once();
   loop.cancel(alarm);
   ::_exit(b.descriptors.back().size() == 16 ? 0 : 18);
+}
+
+// Also where the other side has ended meanwhile.
+TEST_F(Channel, LeavesWhatItCannotHoldUnreadWithoutSpinning) {
+  open_both();
+  std::vector<UniqueFd> given;
+  given.push_back(null_device());
+  ASSERT_TRUE(a_.channel->send(frame_of(1), std::move(given)).ok());
+  ASSERT_TRUE(a_.channel->send(frame_of(2)).ok());
+  a_.channel.reset();
+  {
+    const LowerLimit none(RLIMIT_NOFILE, 1);
+    bool over = false;
+    int turns = 0;
+    loop().at(boot_now() + Duration::milliseconds(50), [&over] { over = true; });
+    for (; !over; ++turns) loop().run_once();
+    EXPECT_LT(turns, 25);
+    EXPECT_TRUE(b_.closings.empty());
+    EXPECT_TRUE(b_.frames.empty());
+  }
+  ASSERT_TRUE(run_until([this] { return b_.closings.size() == 1; }));
+  ASSERT_EQ(b_.frames.size(), 2U);
+  EXPECT_EQ(b_.descriptors[0].size(), 1U);
+  EXPECT_EQ(b_.closings[0].code, ErrorCode::kGone);
 }
 
 TEST_F(Channel, WaitsForDescriptorSlotsWithoutSpinning) {

@@ -161,11 +161,23 @@ TEST_F(Message, DescriptorsThatWereNotAnnouncedAreRefusedAndClosed) {
   const UniqueFd given = null_device();
   expect_refused(message(0, 1, 0, ""), {given.get(), given.get(), given.get()}, "carries 3");
 }
-TEST_F(Message, DescriptorsThatThisProcessCannotHoldAreRefused) {
+TEST_F(Message, WaitsWhereThisProcessCannotHoldItsDescriptors) {
   const UniqueFd given = null_device();
-  send_raw(message(0, 3, 0, ""), {given.get(), given.get(), given.get()});
-  const LowerLimit none(RLIMIT_NOFILE, 1);
-  EXPECT_EQ(receive_message(pair_.second.get(), 100).error().code, ErrorCode::kInvalid);
+  send_raw(message(0, 3, 5, "first"), {given.get(), given.get(), given.get()});
+  send_raw(message(0, 0, 6, "second"));
+  const std::size_t before = open_descriptors();
+  {
+    const LowerLimit none(RLIMIT_NOFILE, 1);
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(receive_message(pair_.second.get(), 100).error().code, ErrorCode::kBusy);
+  }
+  EXPECT_EQ(open_descriptors(), before);
+  const auto first = receive_message(pair_.second.get(), 100);
+  ASSERT_TRUE(first.ok() && first->has_value());
+  EXPECT_EQ((*first)->frame.payload, "first");
+  EXPECT_EQ((*first)->descriptors.size(), 3U);
+  const auto second = receive_message(pair_.second.get(), 100);
+  ASSERT_TRUE(second.ok() && second->has_value());
+  EXPECT_EQ((*second)->frame.payload, "second");
 }
 
 // A length field at its extreme must not be believed by an allocation.
