@@ -14,7 +14,7 @@ namespace monarch::post {
 class PostLab : public ServantLab<Post, PostSetup, PostReport> {
  protected:
   PostLab() : ServantLab("post.d") {}
-  void complete(PostSetup& setup) override { setup.start = {1, 1}; }
+  void complete(PostSetup& setup) override { setup.start = {1, setup.start.number + 1}; }
 
   // A mesh `work` of one rank on each host, and a mesh `control` on the first.
   void tell_roster(std::uint64_t number) {

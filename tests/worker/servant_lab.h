@@ -38,6 +38,7 @@ class ServantLab : public ::testing::Test {
  protected:
   struct Host {
     SetupMessage setup;
+    std::unique_ptr<SignalFd> signals;
     std::unique_ptr<Servant> servant;
     std::thread thread;
     UniqueFd daemon;
@@ -53,9 +54,6 @@ class ServantLab : public ::testing::Test {
     std::string pattern = (std::filesystem::temp_directory_path() / "servant-XXXXXX").string();
     ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
     root_ = pattern;
-    auto signals = SignalFd::create({SIGTERM});
-    ASSERT_TRUE(signals.ok());
-    signals_ = std::move(*signals);
     for (std::uint32_t i = 0; i < hosts_.size(); ++i) start(i);
   }
 
@@ -64,7 +62,7 @@ class ServantLab : public ::testing::Test {
     for (Host& host : hosts_) {
       if (host.thread.joinable()) host.thread.join();
     }
-    while (signals_ && signals_->next()) continue;
+    while (hosts_[0].signals && hosts_[0].signals->next()) continue;
     std::filesystem::remove_all(root_);
   }
 
@@ -72,6 +70,9 @@ class ServantLab : public ::testing::Test {
     auto keys = make_curve_key_pair();
     ASSERT_TRUE(keys.ok());
     Host& host = hosts_[i];
+    auto signals = SignalFd::create({SIGTERM, own_signal(i)});
+    ASSERT_TRUE(signals.ok());
+    host.signals = std::move(*signals);
     host.setup.host_name = "h" + std::to_string(i);
     host.setup.host = HostId(i);
     host.setup.address = "127.0.0.1";
@@ -81,11 +82,21 @@ class ServantLab : public ::testing::Test {
     host.setup.keeper_pid = ::getpid();
     complete(host.setup);
     std::filesystem::create_directory(host.setup.directory);
-    auto servant = Servant::start(host.setup, *signals_);
+    auto servant = Servant::start(host.setup, *host.signals);
     ASSERT_TRUE(servant.ok()) << servant.error().message;
     host.servant = std::move(*servant);
     host.thread = std::thread([running = host.servant.get()] { running->run(); });
     connect_daemon(host);
+  }
+
+  // As if it had been killed; start() begins the next one.
+  void stop(std::uint32_t i) {
+    Host& host = hosts_[i];
+    (void)::kill(::getpid(), own_signal(i));
+    host.thread.join();
+    while (host.signals->next()) continue;
+    host.daemon.reset();
+    host.servant.reset();
   }
 
   void connect_daemon(Host& host) {
@@ -113,9 +124,11 @@ class ServantLab : public ::testing::Test {
     host.report = *report;
   }
 
+  // Ends the loop of one host.
+  static int own_signal(std::uint32_t i) { return i == 0 ? SIGUSR1 : SIGUSR2; }
+
   std::string daemon_door_;
   std::string root_;
-  std::unique_ptr<SignalFd> signals_;
   std::array<Host, 2> hosts_;
 };
 

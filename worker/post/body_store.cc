@@ -1,6 +1,7 @@
 #include "worker/post/body_store.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 
 #include <cerrno>
 #include <utility>
@@ -10,9 +11,37 @@
 
 namespace monarch::post {
 
-BodyId BodyStore::add(Stored stored) {
+namespace {
+
+constexpr rlim_t kPartOfDescriptors = 4;
+
+}  // namespace
+
+std::size_t BodyStore::most_descriptors() {
+  rlimit files{};
+  (void)::getrlimit(RLIMIT_NOFILE, &files);  // cannot fail for a name that exists
+  return static_cast<std::size_t>(files.rlim_cur / kPartOfDescriptors);
+}
+
+BodyId BodyStore::add(std::string here) {
   const BodyId body(next_++);
-  bodies_.emplace(body, std::move(stored));
+  StoredPtr& stored = bodies_[body] = std::make_shared<Stored>(descriptors_);
+  stored->bytes = here.size();
+  stored->here = std::make_shared<const std::string>(std::move(here));
+  return body;
+}
+
+// What is mapped stays so without its descriptor.
+BodyId BodyStore::add(UniqueFd memory, std::uint64_t bytes) {
+  const BodyId body(next_++);
+  StoredPtr& stored = bodies_[body] = std::make_shared<Stored>(descriptors_);
+  stored->bytes = bytes;
+  stored->fd = std::move(memory);
+  if (++descriptors_ <= most_descriptors_) return body;
+  if (auto mapping = MappedMemory::map(stored->fd.get(), bytes); mapping.ok()) {
+    stored->mapping = std::move(*mapping);
+    stored->drop_descriptor();
+  }
   return body;
 }
 
@@ -36,7 +65,7 @@ Status BodyStore::take(CallBody& body, UniqueFd beside) {
   // A block of a pool is no larger than it has to be; what is held is counted by the body.
   const bool fits = body.bytes > 0 && body.bytes <= bytes && bytes <= MemoryPool::block_bytes(body.bytes);
   if (!fits) return Error{ErrorCode::kInvalid, text("memory of ", bytes, " bytes for a body that has ", body.bytes)};
-  body.at = add(Memory{.fd = std::move(beside), .bytes = body.bytes, .mapping = nullptr});
+  body.at = add(std::move(beside), body.bytes);
   return {};
 }
 
@@ -45,12 +74,13 @@ Status BodyStore::take(CallBody& body, std::string_view beside) {
   if (beside.size() != body.bytes) {
     return Error{ErrorCode::kInvalid, text("a frame of ", beside.size(), " bytes for a body that has ", body.bytes)};
   }
-  if (beside.size() <= kBodyHereBytes) {
-    body.at = add(std::string(beside));
-    return {};
+  if (beside.size() > kBodyHereBytes && descriptors_ < most_descriptors_) {
+    if (auto lent = memory_.lend(beside); lent.ok()) {
+      body.at = add(std::move(*lent), body.bytes);
+      return {};
+    }
   }
-  MONARCH_ASSIGN(UniqueFd fd, memory_.lend(beside));
-  body.at = add(Memory{.fd = std::move(fd), .bytes = body.bytes, .mapping = nullptr});
+  body.at = add(std::string(beside));
   return {};
 }
 
@@ -58,49 +88,58 @@ Status BodyStore::take(CallBody& body, BodyStream::Arrived arrived) {
   if (arrived.bytes != body.bytes) {
     return Error{ErrorCode::kInvalid, text(arrived.bytes, " bytes came for a body that has ", body.bytes)};
   }
-  body.at = add(Memory{.fd = std::move(arrived.memory), .bytes = arrived.bytes, .mapping = nullptr});
+  body.at = add(std::move(arrived.memory), arrived.bytes);
   return {};
 }
 
-// The memory that goes beside the message; nullptr when the message itself has all.
-BodyStore::Memory* BodyStore::give_here(CallBody& body) {
+// nullptr: it has none.
+BodyStore::StoredPtr BodyStore::find(const CallBody& body) const {
   const auto found = bodies_.find(body.at);
-  body.way = BodyWay::kNone;
-  if (found == bodies_.end()) return nullptr;
-  if (const auto* here = std::get_if<std::string>(&found->second)) {
-    body.way = BodyWay::kHere;
-    body.here.data = *here;
-    return nullptr;
-  }
-  return std::get_if<Memory>(&found->second);
+  return found == bodies_.end() ? nullptr : found->second;
 }
 
-Status BodyStore::give(CallBody& body, std::vector<UniqueFd>& beside) {
-  const Memory* const memory = give_here(body);
-  if (memory == nullptr) return {};
-  UniqueFd copy(::fcntl(memory->fd.get(), F_DUPFD_CLOEXEC, 3));
-  if (!copy.valid()) return errno_error("the descriptor of a body", errno);
+LateDescriptor BodyStore::give(CallBody& body) {
+  const StoredPtr stored = find(body);
+  body.way = BodyWay::kNone;
+  if (stored == nullptr) return {};
+  if (stored->here && stored->bytes <= kBodyHereBytes) {
+    body.way = BodyWay::kHere;
+    body.here.data = *stored->here;
+    return {};
+  }
   body.way = BodyWay::kBeside;
-  beside.push_back(std::move(copy));
-  return {};
+  return [this, stored] { return descriptor_of(*stored); };
+}
+
+Result<UniqueFd> BodyStore::descriptor_of(const Stored& stored) {
+  if (!stored.fd.valid()) return memory_.lend(stored.view());
+  UniqueFd copy(::fcntl(stored.fd.get(), F_DUPFD_CLOEXEC, 3));
+  if (!copy.valid()) return errno_error("the descriptor of a body", errno);
+  return copy;
 }
 
 Status BodyStore::give(CallBody& body, std::vector<ZmqFrame>& beside) {
-  if (give_here(body) == nullptr) return {};
+  const StoredPtr stored = find(body);
+  body.way = BodyWay::kNone;
+  if (stored == nullptr) return {};
+  if (stored->here && stored->bytes <= kBodyHereBytes) {
+    body.way = BodyWay::kHere;
+    body.here.data = *stored->here;
+    return {};
+  }
   MONARCH_ASSIGN(const auto mapping, share(body));
   body.way = BodyWay::kBeside;
-  beside.push_back(ZmqFrame::hold(mapping->bytes(), mapping));
+  beside.push_back(mapping ? ZmqFrame::hold(mapping->bytes(), mapping) : ZmqFrame::hold(*stored->here, stored->here));
   return {};
 }
 
 Result<std::shared_ptr<const MappedMemory>> BodyStore::share(const CallBody& body) {
-  const auto found = bodies_.find(body.at);
-  Memory* const memory = found == bodies_.end() ? nullptr : std::get_if<Memory>(&found->second);
-  if (memory == nullptr) return std::shared_ptr<const MappedMemory>();
-  if (!memory->mapping) {
-    MONARCH_ASSIGN(memory->mapping, MappedMemory::map(memory->fd.get(), memory->bytes));
+  const StoredPtr stored = find(body);
+  if (stored == nullptr) return std::shared_ptr<const MappedMemory>();
+  if (!stored->mapping && stored->fd.valid()) {
+    MONARCH_ASSIGN(stored->mapping, MappedMemory::map(stored->fd.get(), stored->bytes));
   }
-  return memory->mapping;
+  return stored->mapping;
 }
 
 }  // namespace monarch::post

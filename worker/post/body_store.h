@@ -1,17 +1,18 @@
 #pragma once
 
 // BodyStore: the bytes of calls and their results, as a post has them: small ones in its memory, larger ones in memory
-// that nobody changes, which is given on as a descriptor and which ranks of this host share. It knows numbers and
-// bytes, and nothing of what they are for.
+// that nobody changes, which is given on as a descriptor and which ranks of this host share. So many have a descriptor
+// each; the others are kept without, and copied into memory that has one when their turn has come to be given on. It
+// knows numbers and bytes, and nothing of what they are for.
 //
 // Thread: the loop's.
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "transport/base/result.h"
@@ -20,12 +21,20 @@
 #include "transport/peers/body_stream.h"
 #include "transport/wire/mapped_memory.h"
 #include "transport/wire/memory_pool.h"
+#include "transport/wire/seqpacket_message.h"
 #include "transport/zmq/frame.h"
 
 namespace monarch::post {
 
 class BodyStore {
  public:
+  // A part of what a process may have open.
+  static std::size_t most_descriptors();
+
+  explicit BodyStore(std::size_t descriptors = most_descriptors()) : most_descriptors_(descriptors) {}
+  BodyStore(const BodyStore&) = delete;
+  BodyStore& operator=(const BodyStore&) = delete;
+
   // What came with a message at the door: `body` says how; `beside` is its descriptor. Fills in body.at.
   Status take(CallBody& body, UniqueFd beside);
   // What came with a message of another post.
@@ -35,29 +44,51 @@ class BodyStore {
   void free(BodyId body) { bodies_.erase(body); }
   MemoryPool& pool() { return memory_; }
 
-  // For a message to the door: fills in how the body travels; with a descriptor where it goes beside.
-  Status give(CallBody& body, std::vector<UniqueFd>& beside);
+  // For a message to the door: fills in how the body travels. Nothing: nothing goes beside it. It may be freed before
+  // the descriptor is made.
+  LateDescriptor give(CallBody& body);
   // The same for another post, without a copy of the bytes.
   Status give(CallBody& body, std::vector<ZmqFrame>& beside);
-  // Its bytes where they lie; nullptr: it is small, and in this process's memory.
+  // Its bytes where they lie; nullptr: they lie in this process's memory.
   Result<std::shared_ptr<const MappedMemory>> share(const CallBody& body);
 
   std::size_t size() const { return bodies_.size(); }
+  // Of bodies, whether they were freed or are about to be given on.
+  std::size_t descriptors() const { return descriptors_; }
 
  private:
-  struct Memory {
-    UniqueFd fd;
+  // Bytes, in one of three places.
+  struct Stored {
+    explicit Stored(std::size_t& count) : descriptors(count) {}
+    Stored(const Stored&) = delete;
+    Stored& operator=(const Stored&) = delete;
+    ~Stored() { drop_descriptor(); }
+    void drop_descriptor() {
+      if (fd.valid()) --descriptors;
+      fd.reset();
+    }
+    std::string_view view() const { return mapping ? mapping->bytes() : std::string_view(*here); }
+
+    std::size_t& descriptors;
     std::uint64_t bytes = 0;
-    std::shared_ptr<const MappedMemory> mapping;  // owners: this, and the frames that are on their way
+    // Owners: this, and the frames that are on their way.
+    std::shared_ptr<const std::string> here;
+    std::shared_ptr<const MappedMemory> mapping;
+    UniqueFd fd;
   };
-  using Stored = std::variant<std::string, Memory>;
+  // Owners: the store, and what is about to be given on.
+  using StoredPtr = std::shared_ptr<Stored>;
 
-  BodyId add(Stored stored);
+  BodyId add(std::string here);
+  BodyId add(UniqueFd memory, std::uint64_t bytes);
   Status take_here(CallBody& body);
-  Memory* give_here(CallBody& body);
+  StoredPtr find(const CallBody& body) const;
+  Result<UniqueFd> descriptor_of(const Stored& stored);
 
+  const std::size_t most_descriptors_;
+  std::size_t descriptors_ = 0;
   MemoryPool memory_;  // for what other hosts send
-  std::map<BodyId, Stored> bodies_;
+  std::map<BodyId, StoredPtr> bodies_;
   std::uint64_t next_ = 1;
 };
 

@@ -303,14 +303,11 @@ void Post::report() {
 }
 
 void Post::perform(post_action::ToDoor&& action) {
-  std::vector<UniqueFd> descriptors;
   std::visit(
       [&](auto& message) {
-        if (CallBody* const body = body_of(message); body != nullptr) {
-          const Status given = bodies_.give(*body, descriptors);
-          if (!given.ok()) return close_door(action.door, given.error().message);
-        }
-        door_->send(action.door, frame_of(message, {.job = setup_.job}), std::move(descriptors));
+        LateDescriptor beside;
+        if (CallBody* const body = body_of(message); body != nullptr) beside = bodies_.give(*body);
+        door_->send(action.door, frame_of(message, {.job = setup_.job}), std::move(beside));
       },
       action.message);
 }

@@ -46,10 +46,10 @@ void PostDoor::accept(UniqueFd socket) {
   connections_[door].channel = std::move(*channel);
 }
 
-void PostDoor::send(DoorId door, const Frame& frame, std::vector<UniqueFd> descriptors) {
+void PostDoor::send(DoorId door, const Frame& frame, LateDescriptor beside) {
   const auto found = connections_.find(door);
   if (found == connections_.end()) return;
-  const Status sent = found->second.channel->send(frame, std::move(descriptors));
+  const Status sent = found->second.channel->send(frame, {}, std::move(beside));
   if (sent.ok() || sent.error().code == ErrorCode::kGone) return;  // its end is told by itself
   log_warn("a process does not read what the post has for it, and its connection ends: ", sent.error().message);
   drop_later(door, Duration::zero());

@@ -40,7 +40,7 @@ class PostDoor {
   ~PostDoor();
 
   // To one that has left it is nothing.
-  void send(DoorId door, const Frame& frame, std::vector<UniqueFd> descriptors);
+  void send(DoorId door, const Frame& frame, LateDescriptor beside);
   // After `last`; on_left follows, later.
   void close(DoorId door, const Frame& last);
   // Nothing of it is read, until it is.

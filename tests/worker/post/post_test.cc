@@ -3,12 +3,18 @@
 #include "worker/post/post.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 
+#include <filesystem>
+#include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "tests/transport/base/lower_limit.h"
 #include "tests/worker/post_lab.h"
+#include "transport/base/clock.h"
 #include "transport/messages/post.h"
 #include "transport/wire/mapped_memory.h"
 #include "transport/wire/memory_pool.h"
@@ -21,6 +27,12 @@ struct Heard {
   Frame frame;
   std::vector<UniqueFd> descriptors;
 };
+
+std::size_t open_descriptors() {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
+  return count;
+}
 
 class PostTest : public PostLab {
  protected:
@@ -135,6 +147,139 @@ TEST_F(PostTest, GivesALargeBodyOnAsADescriptorHereAndAsBytesElsewhere) {
     EXPECT_EQ(read(answer->second[0], content.size()), content);
     ASSERT_TRUE(hear<PostOver>(caller).has_value());
   }
+}
+
+// Bodies that wait behind one that does not come any more: its sender has ended, again and again.
+TEST_F(PostTest, KeepsNothingThatWaitedForABodyOfAHostThatWasLost) {
+  ASSERT_FALSE(HasFatalFailure());
+  constexpr std::size_t kRounds = 6;
+  constexpr std::size_t kBehind = 20;
+  const std::size_t before = open_descriptors();
+  const Instant deadline = boot_now() + Duration::seconds(60);
+  const auto memory_of = [](std::size_t bytes) {
+    std::vector<UniqueFd> memory;
+    memory.push_back(*make_sealed_memory("body", std::string(bytes, 'x')));
+    return memory;
+  };
+  const auto body_of = [](std::size_t bytes) {
+    CallBody body;
+    body.bytes = bytes;
+    body.way = BodyWay::kBeside;
+    return body;
+  };
+  for (std::size_t round = 1; round <= kRounds; ++round) {
+    tell_roster(round);
+    const UniqueFd caller = come(hosts_[0], "control", 0, false);
+    const UniqueFd rank = come(hosts_[1], "work", 1, true);
+    // The connection for bodies is there once one has come.
+    say(caller, call_of(1, 1, body_of(kBodyAsideBytes)), memory_of(kBodyAsideBytes));
+    ASSERT_TRUE(hear<PostDeliver>(rank).has_value());
+    const std::size_t at_rest = open_descriptors();
+    for (std::uint64_t id = 2; id < 2 + kBehind; ++id) {
+      const std::size_t bytes = id == 2 ? 32U << 20U : 100'000;
+      say(caller, call_of(id, 1, body_of(bytes)), memory_of(bytes));
+    }
+    // Each is open on both hosts, or the first has come meanwhile.
+    pollfd came{rank.get(), POLLIN, 0};
+    while (open_descriptors() < at_rest + 2 * kBehind - 2 && ::poll(&came, 1, 0) == 0 && boot_now() < deadline) {
+      std::this_thread::yield();
+    }
+    stop(0);
+    start(0);
+    ASSERT_FALSE(HasFatalFailure());
+  }
+  // Blocks of its pool are kept.
+  const std::size_t most = before + MemoryPool::kBlocks + kBehind;
+  while (open_descriptors() > most && boot_now() < deadline) std::this_thread::yield();
+  EXPECT_LE(open_descriptors(), most);
+}
+
+// So few descriptors that no more than a part of the bodies could have one.
+class ShortPostTest : public PostTest {
+ protected:
+  static constexpr rlim_t kDescriptors = 512;
+  static constexpr std::size_t kCalls = 1'024;
+
+  void SetUp() override {
+    few_.emplace(RLIMIT_NOFILE, kDescriptors);
+    PostTest::SetUp();
+  }
+  void TearDown() override {
+    PostTest::TearDown();
+    few_.reset();
+  }
+
+  // Waits where the post does not read.
+  template <class Message>
+  static void say_with(const UniqueFd& socket, Message& message, CallBody& body, const std::string& content) {
+    auto memory = make_sealed_memory("body", content);
+    ASSERT_TRUE(memory.ok()) << memory.error().message;
+    std::vector<UniqueFd> beside;
+    beside.push_back(std::move(*memory));
+    body.bytes = content.size();
+    body.way = BodyWay::kBeside;
+    const auto packed = pack_message(frame_of(message), std::move(beside), limits::kSeqpacketInlineBytes);
+    ASSERT_TRUE(packed.ok());
+    for (;;) {
+      const SendOutcome sent = send_message(socket.get(), *packed);
+      if (sent == SendOutcome::kSent) return;
+      ASSERT_TRUE(sent == SendOutcome::kFull || sent == SendOutcome::kStarved);
+      pollfd room{socket.get(), POLLOUT, 0};
+      (void)::poll(&room, 1, 10);
+    }
+  }
+
+  static std::string content_of(std::uint64_t call) {
+    std::string content(60'000, 'x');
+    const std::string number = std::to_string(call);
+    content.replace(0, number.size(), number);
+    return content;
+  }
+
+  // Each with a body that goes as a descriptor; the rank reads none before all are there.
+  void call_and_answer(const UniqueFd& caller, const UniqueFd& rank, std::uint32_t number) {
+    for (std::uint64_t id = 1; id <= kCalls; ++id) {
+      PostCall call = call_of(id, number, {});
+      ASSERT_NO_FATAL_FAILURE(say_with(caller, call, call.body, content_of(id)));
+    }
+    for (std::uint64_t id = 1; id <= kCalls; ++id) {
+      auto given = hear<PostDeliver>(rank);
+      ASSERT_TRUE(given.has_value()) << id;
+      ASSERT_EQ(given->second.size(), 1U);
+      ASSERT_TRUE(read(given->second[0], 60'000) == content_of(id)) << id;
+      PostReply reply;
+      reply.delivery = given->first.delivery;
+      ASSERT_NO_FATAL_FAILURE(say_with(rank, reply, reply.outcome.body, content_of(id)));
+    }
+    for (std::uint64_t id = 1; id <= kCalls; ++id) {
+      const auto answer = hear<PostAnswer>(caller);
+      ASSERT_TRUE(answer.has_value()) << id;
+      ASSERT_EQ(answer->first.id, id);
+      ASSERT_EQ(answer->first.outcome.kind, OutcomeKind::kValue) << answer->first.outcome.text;
+      ASSERT_EQ(answer->second.size(), 1U);
+      ASSERT_TRUE(read(answer->second[0], 60'000) == content_of(id)) << id;
+      ASSERT_TRUE(hear<PostOver>(caller).has_value());
+    }
+  }
+
+ private:
+  std::optional<LowerLimit> few_;
+};
+
+TEST_F(ShortPostTest, CarriesMoreBodiesThanItHasDescriptorsOnItsHost) {
+  ASSERT_FALSE(HasFatalFailure());
+  tell_roster(1);
+  const UniqueFd caller = come(hosts_[0], "control", 0, false);
+  const UniqueFd rank = come(hosts_[0], "work", 0, true);
+  call_and_answer(caller, rank, 0);
+}
+
+TEST_F(ShortPostTest, CarriesMoreBodiesThanItHasDescriptorsToAnotherHost) {
+  ASSERT_FALSE(HasFatalFailure());
+  tell_roster(1);
+  const UniqueFd caller = come(hosts_[0], "control", 0, false);
+  const UniqueFd rank = come(hosts_[1], "work", 1, true);
+  call_and_answer(caller, rank, 1);
 }
 
 TEST_F(PostTest, EndsCallsWithTheCauseThatTheDaemonTells) {
