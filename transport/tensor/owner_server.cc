@@ -252,10 +252,15 @@ void OwnerServer::remove(const std::string& publication, bool ended) {
 
 // ---- Sending.
 
-void OwnerServer::send(LinkNumber number, const LinkFrame& frame, std::string behind, UniqueFd descriptor) {
+void OwnerServer::send(LinkNumber number, const LinkFrame& frame, std::string behind) {
   const auto link = links_.find(number);
   if (link == links_.end()) return;
-  queued(number, link->second.stream->send(frame, std::move(behind), std::move(descriptor)));
+  queued(number, link->second.stream->send(frame, std::move(behind)));
+}
+
+void OwnerServer::send_slot(LinkNumber number, const LinkFrame& frame, std::shared_ptr<const Slot> slot) {
+  const auto link = links_.find(number);
+  if (link != links_.end()) queued(number, link->second.stream->send_slot(frame, std::move(slot)));
 }
 
 void OwnerServer::send_rows(LinkNumber number, const LinkFrame& asked, std::shared_ptr<const Slot> slot) {

@@ -65,7 +65,8 @@ class OwnerServer {
   void remove(const std::string& publication, bool ended);
 
   // Of a link that has ended nothing is sent.
-  void send(LinkNumber link, const LinkFrame& frame, std::string behind = {}, UniqueFd descriptor = {});
+  void send(LinkNumber link, const LinkFrame& frame, std::string behind = {});
+  void send_slot(LinkNumber link, const LinkFrame& frame, std::shared_ptr<const Slot> slot);
   void send_rows(LinkNumber link, const LinkFrame& asked, std::shared_ptr<const Slot> slot);
   void send_word(LinkNumber link, const LinkFrame& asked, std::shared_ptr<const Slot> slot);
   // It is told why, if there is room for that.

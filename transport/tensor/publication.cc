@@ -133,17 +133,13 @@ bool Publication::heard_reader(LinkNumber link, const StreamLink::Received& word
 
 void Publication::give_slot(LinkNumber link, LinkFrame frame) {
   frame.length = 0;
-  UniqueFd descriptor;
   const Memory* const memory = memory_of(frame.version, frame.slot);
-  if (memory != nullptr) {
-    auto reader = memory->slot->reader();
-    if (!reader.ok()) return server_.end(link, reader.error().message);
-    descriptor = std::move(*reader);
-    frame.length = memory->slot->bytes();
-    frame.offset = memory->serial;
-    feed(owner_event::Given{link, frame.version.number});
-  }
-  server_.send(link, frame, {}, std::move(descriptor));
+  if (memory == nullptr) return server_.send(link, frame);
+  frame.length = memory->slot->bytes();
+  frame.offset = memory->serial;
+  const std::shared_ptr<const Slot> slot = memory->slot;
+  feed(owner_event::Given{link, frame.version.number});
+  server_.send_slot(link, frame, slot);
 }
 
 void Publication::meet(LinkNumber link, const StreamLink::Received& word) {

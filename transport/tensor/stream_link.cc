@@ -45,9 +45,13 @@ Status StreamLink::queue(Outgoing outgoing) {
   return {};
 }
 
-Status StreamLink::send(LinkFrame frame, std::string behind, UniqueFd descriptor) {
+Status StreamLink::send(LinkFrame frame, std::string behind) {
   if (!behind.empty()) frame.length = behind.size();
-  return queue({.bytes = encode_frame(frame) + behind, .descriptor = std::move(descriptor)});
+  return queue({.bytes = encode_frame(frame) + behind, .slot = {}});
+}
+
+Status StreamLink::send_slot(const LinkFrame& frame, std::shared_ptr<const Slot> slot) {
+  return queue({.bytes = encode_frame(frame), .slot = std::move(slot), .rows = {}, .of = Outgoing::Of::kDescriptor});
 }
 
 Status StreamLink::send_rows(const LinkFrame& asked, std::shared_ptr<const Slot> slot) {
@@ -55,15 +59,15 @@ Status StreamLink::send_rows(const LinkFrame& asked, std::shared_ptr<const Slot>
   LinkFrame here = asked;
   here.kind = FrameKind::kRowsHere;
   here.length = asked.rows * asked.row;
-  return queue({.bytes = encode_frame(here), .descriptor = {}, .slot = std::move(slot), .rows = asked});
+  return queue({.bytes = encode_frame(here), .slot = std::move(slot), .rows = asked});
 }
 
 Status StreamLink::send_word(const LinkFrame& asked, std::shared_ptr<const Slot> slot) {
-  return queue({.bytes = encode_frame(asked), .descriptor = {}, .slot = std::move(slot), .rows = asked, .word = true});
+  return queue({.bytes = encode_frame(asked), .slot = std::move(slot), .rows = asked, .of = Outgoing::Of::kWord});
 }
 
 std::uint64_t StreamLink::size_of(const Outgoing& outgoing) {
-  const bool rows = outgoing.slot != nullptr && !outgoing.word;
+  const bool rows = outgoing.is_of(Outgoing::Of::kRows);
   return outgoing.bytes.size() + (rows ? outgoing.rows.rows * outgoing.rows.row : 0);
 }
 
@@ -87,25 +91,25 @@ Result<std::size_t> StreamLink::send_some(Outgoing& outgoing) {
   message.msg_iov = pieces.data();
   message.msg_iovlen = count;
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  if (outgoing.descriptor.valid()) {
+  UniqueFd descriptor;
+  if (outgoing.sent == 0 && outgoing.is_of(Outgoing::Of::kDescriptor)) {
+    MONARCH_ASSIGN(descriptor, outgoing.slot->reader());  // it goes with the first byte
     message.msg_control = control.data();
     message.msg_controllen = control.size();
     cmsghdr* const rights = CMSG_FIRSTHDR(&message);
     rights->cmsg_level = SOL_SOCKET;
     rights->cmsg_type = SCM_RIGHTS;
     rights->cmsg_len = CMSG_LEN(sizeof(int));
-    const int fd = outgoing.descriptor.get();
+    const int fd = descriptor.get();
     std::memcpy(CMSG_DATA(rights), &fd, sizeof fd);
   }
-  MONARCH_ASSIGN(const std::size_t sent, as_result(::sendmsg(socket_.get(), &message, MSG_NOSIGNAL)));
-  if (sent > 0) outgoing.descriptor.reset();  // it went with the first byte
-  return sent;
+  return as_result(::sendmsg(socket_.get(), &message, MSG_NOSIGNAL));
 }
 
 Status StreamLink::flush(std::uint64_t most) {
   for (std::uint64_t done = 0; !queue_.empty() && done < most;) {
     Outgoing& next = queue_.front();
-    if (next.word && next.sent == 0) {
+    if (next.sent == 0 && next.is_of(Outgoing::Of::kWord)) {
       LinkFrame frame = next.rows;
       frame.offset = next.slot->word();
       next.bytes = encode_frame(frame);

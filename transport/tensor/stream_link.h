@@ -41,7 +41,9 @@ class StreamLink {
   int descriptor() const { return socket_.get(); }
 
   // They are queued, and sent by flush(). kBusy: the peer does not read.
-  Status send(LinkFrame frame, std::string behind = {}, UniqueFd descriptor = {});
+  Status send(LinkFrame frame, std::string behind = {});
+  // With a descriptor of the slot, which is opened when its turn comes: who does not read has none of this process's.
+  Status send_slot(const LinkFrame& frame, std::shared_ptr<const Slot> slot);
   // `asked`: a kRows that fits the slot.
   Status send_rows(const LinkFrame& asked, std::shared_ptr<const Slot> slot);
   Status send_word(const LinkFrame& asked, std::shared_ptr<const Slot> slot);
@@ -59,12 +61,14 @@ class StreamLink {
 
  private:
   struct Outgoing {
-    std::string bytes;  // header, and what is behind it
-    UniqueFd descriptor;
-    std::shared_ptr<const Slot> slot;  // of rows, and of a word
+    enum class Of : std::uint8_t { kRows, kWord, kDescriptor };
+
+    std::string bytes;                 // header, and what is behind it
+    std::shared_ptr<const Slot> slot;  // nullptr: it is of none
     LinkFrame rows;                    // that follow
-    bool word = false;                 // it is put into the header when its turn comes
+    Of of = Of::kRows;                 // of the slot; a word is put into the header when its turn comes
     std::uint64_t sent = 0;            // of all
+    bool is_of(Of what) const { return slot != nullptr && of == what; }
   };
 
   explicit StreamLink(UniqueFd socket) : socket_(std::move(socket)) {}

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -122,17 +123,33 @@ TEST_F(StreamLinkTest, LooksAtTheWordWhenItsTurnComes) {
 
 TEST_F(StreamLinkTest, GivesADescriptorBesideAFrame) {
   const auto slot = some_slot();
-  auto reader = slot->reader();
-  ASSERT_TRUE(reader.ok());
   ASSERT_TRUE(owner_->send({.kind = FrameKind::kOver}).ok());
-  ASSERT_TRUE(
-      owner_->send({.kind = FrameKind::kSlot, .slot = 1, .length = slot->bytes()}, {}, std::move(*reader)).ok());
+  ASSERT_TRUE(owner_->send_slot({.kind = FrameKind::kSlot, .slot = 1, .length = slot->bytes()}, slot).ok());
   EXPECT_FALSE(next()->descriptor.valid());
   const auto here = next();
   ASSERT_TRUE(here && here->descriptor.valid());
   const auto view = SlotView::open(here->descriptor, here->frame.length);
   ASSERT_TRUE(view.ok());
   EXPECT_EQ((*view)->word(), word_of(5));
+}
+
+// Who asks for a slot again and again, and reads nothing, has none of the owner's descriptors.
+TEST_F(StreamLinkTest, HasNoDescriptorThatWaits) {
+  const auto slot = some_slot();
+  const auto open_here = [] {
+    std::size_t count = 0;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
+    return count;
+  };
+  const std::size_t before = open_here();
+  const LinkFrame asked{.kind = FrameKind::kSlot, .slot = 1, .length = slot->bytes()};
+  for (int i = 0; i < 2'000; ++i) {
+    ASSERT_TRUE(owner_->send_slot(asked, slot).ok());
+    ASSERT_TRUE(i % 64 != 0 || owner_->flush().ok());
+  }
+  EXPECT_TRUE(owner_->wants_to_write());
+  EXPECT_EQ(open_here(), before);
+  for (int i = 0; i < 2'000; ++i) ASSERT_TRUE(next()->descriptor.valid()) << i;
 }
 
 TEST_F(StreamLinkTest, TellsTheEndAndWhatIsNone) {
