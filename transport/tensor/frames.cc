@@ -1,5 +1,7 @@
 #include "transport/tensor/frames.h"
 
+#include <algorithm>
+
 #include "transport/base/little_endian.h"
 #include "transport/base/text.h"
 #include "transport/tensor/core/index.h"
@@ -8,8 +10,9 @@ namespace monarch::tensor {
 
 namespace {
 
+constexpr std::uint64_t kLongestAgain = 60'000;    // milliseconds; more are as many
 constexpr std::uint32_t kFrameMagic = 0x4d54464c;  // "LFTM"
-constexpr std::uint16_t kFrameFlags = kNewerThan | kKnowsIndex | kWithIndex | kWhole | kOther | kByKey;
+constexpr std::uint16_t kFrameFlags = kNewerThan | kKnowsIndex | kWithIndex | kWhole | kOther | kByKey | kAgain;
 
 }  // namespace
 
@@ -54,6 +57,11 @@ Result<LinkFrame> decode_frame(std::string_view bytes) {
     return Error{ErrorCode::kInvalid, text("a frame with ", frame.length, " bytes behind it")};
   }
   return frame;
+}
+
+std::optional<Duration> time_to_come_again(const LinkFrame& frame) {
+  if (frame.kind != FrameKind::kUnfit || (frame.flags & kAgain) == 0) return std::nullopt;
+  return Duration::milliseconds(static_cast<std::int64_t>(std::min(frame.offset, kLongestAgain)));
 }
 
 Status check_rows(const LinkFrame& frame, std::uint64_t slot_bytes) {

@@ -7,10 +7,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "transport/base/result.h"
+#include "transport/base/time.h"
 #include "transport/tensor/core/version.h"
 
 namespace monarch::tensor {
@@ -19,27 +21,29 @@ inline constexpr std::size_t kFrameBytes = 64;
 inline constexpr std::uint64_t kMostFrameLength = 80U << 20U;  // an index of 64 MiB, with its cards
 
 enum class FrameKind : std::uint16_t {
-  kHello = 1,  // both ways, in turn: a word of hello.h is behind it
+  kHello = 1,  // both ways, in turn: a word of hello.h is behind it. `rows`: which of the reader's links for rows it
+               // is, 0 for none of them; of the owner how many he may have
   kOpen,       // reader → registrar: a version after `version`, if `flags` has kNewerThan
   kOpened,     // registrar → reader: `version`; behind it index and cards, if `flags` has kWithIndex
   kUnknown,    // registrar → reader: it does not publish that yet; the names of what it does are behind it, in lines
   kOver,       // registrar → reader: nothing newer comes
-  kUnfit,      // owner → the other: why not, behind it; the link ends. kOther: it is not who was meant
-  kReading,    // reader → owner: it reads `version`
-  kRead,       // reader → owner and registrar: it does not any more; kWhole: it has it
-  kMapped,     // reader → owner: it keeps `version` mapped
-  kUnmapped,   // the same: not any more
-  kSlot,       // reader → owner, and back: memory `offset` of that slot has `version`, and `length` bytes; 0: nowhere
-  kRows,       // reader → owner: `rows` rows of `row` bytes, `pitch` from one to the next, from `offset` on
-  kRowsHere,   // owner → reader: they are behind it
-  kWord,       // reader → owner, and back: the word of the slot, in `offset`, behind all rows before it
-  kIndex,      // publisher → registrar: its index and its card are behind it
-  kHolds,      // publisher → registrar: `version`
-  kEnds,       // publisher → registrar
-  kAllHold,    // registrar → publisher: `version`
-  kRelease,    // registrar → publisher: nobody needs what it holds any more
-  kVerbs,      // reader → owner, and back: a word of verbs/queue_words.h is behind it
-  kWaits,      // registrar → reader: for which ranks it waits, in words behind it; nothing: for none that is late
+  kUnfit,     // owner → the other: why not, behind it; the link ends. kOther: it is not who was meant. kAgain: it has
+              // no place for it, and may have one in `offset` milliseconds
+  kReading,   // reader → owner: it reads `version`
+  kRead,      // reader → owner and registrar: it does not any more; kWhole: it has it
+  kMapped,    // reader → owner: it keeps `version` mapped
+  kUnmapped,  // the same: not any more
+  kSlot,      // reader → owner, and back: memory `offset` of that slot has `version`, and `length` bytes; 0: nowhere
+  kRows,      // reader → owner: `rows` rows of `row` bytes, `pitch` from one to the next, from `offset` on
+  kRowsHere,  // owner → reader: they are behind it
+  kWord,      // reader → owner, and back: the word of the slot, in `offset`, behind all rows before it
+  kIndex,     // publisher → registrar: its index and its card are behind it
+  kHolds,     // publisher → registrar: `version`
+  kEnds,      // publisher → registrar
+  kAllHold,   // registrar → publisher: `version`
+  kRelease,   // registrar → publisher: nobody needs what it holds any more
+  kVerbs,     // reader → owner, and back: a word of verbs/queue_words.h is behind it
+  kWaits,     // registrar → reader: for which ranks it waits, in words behind it; nothing: for none that is late
 };
 inline constexpr auto kLastFrameKind = FrameKind::kWaits;
 
@@ -48,6 +52,7 @@ inline constexpr std::uint16_t kKnowsIndex = 2;
 inline constexpr std::uint16_t kWithIndex = 4;
 inline constexpr std::uint16_t kWhole = 8;
 inline constexpr std::uint16_t kOther = 16;
+inline constexpr std::uint16_t kAgain = 64;
 inline constexpr std::uint16_t kByKey = 32;  // of kSlot: its memory is READ; the key to that comes in `rows`
 
 struct LinkFrame {
@@ -66,6 +71,8 @@ struct LinkFrame {
 std::string encode_frame(const LinkFrame& frame);
 // kInvalid: it is none; the message says why. `bytes`: kFrameBytes of them.
 Result<LinkFrame> decode_frame(std::string_view bytes);
+// Of a kUnfit: when there may be a place; nothing: it is no matter of places.
+std::optional<Duration> time_to_come_again(const LinkFrame& frame);
 // kInvalid: the rows that it asks for are not within a slot of so many bytes, behind its header.
 Status check_rows(const LinkFrame& frame, std::uint64_t slot_bytes);
 

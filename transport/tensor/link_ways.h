@@ -7,6 +7,7 @@
 
 #include <poll.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,7 @@ class WayDial {
   struct Linked {
     std::unique_ptr<StreamLink> stream;
     LinkWay way = LinkWay::kOnMachine;
+    std::uint32_t row_links = 1;  // that one reader may have
   };
 
   // `for_rows`: they go by what is allowed alone; words go by any way.
@@ -44,8 +46,11 @@ class WayDial {
   Status start(Instant now);
   void poll_for(std::vector<pollfd>& descriptors) const;
   Instant next_due() const { return dial_ ? until_ : Instant::never(); }
-  // Nothing: not yet. kGone: nobody is there, or not who was meant. kBusy: he let go. kTimeout: he is not reached.
+  // Nothing: not yet. kGone: nobody is there, or not who was meant. kBusy: he let go, or has no place. kTimeout: he is
+  // not reached.
   Result<std::optional<Linked>> go_on(Instant now);
+  // After kBusy: he has no place, and may have one in so long.
+  std::optional<Duration> again() const { return again_; }
   void drop() { dial_.reset(); }
 
  private:
@@ -54,11 +59,13 @@ class WayDial {
 
   const Card card_;
   const HelloAsk ask_;
+  const std::uint32_t row_link_;
   std::vector<LinkWay> all_;
   std::string why_none_;
   std::string why_not_on_machine_;
   std::size_t at_ = 0;
   std::unique_ptr<LinkDial> dial_;
+  std::optional<Duration> again_;
   Instant until_;
 };
 

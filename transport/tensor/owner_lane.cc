@@ -51,8 +51,8 @@ void OwnerLane::open_lane(WayDial::Linked linked) {
     lane_ = std::move(shm);
     return;
   }
-  auto tcp = std::make_unique<TcpLane>(std::move(linked.stream),
-                                       [this] { return LinkDial::start(card_, LinkWay::kToHost, ask_); });
+  const auto dial = [this](std::uint32_t link) { return LinkDial::start(card_, LinkWay::kToHost, ask_, link); };
+  auto tcp = std::make_unique<TcpLane>(std::move(linked.stream), dial, linked.row_links);
   if (!ways_.verbs) {
     lane_ = std::move(tcp);
     return;

@@ -44,6 +44,8 @@ class OwnerLane {
   Instant next_due() const { return dial_.next_due(); }
   // As Lane's; and kGone: nobody is there. kTimeout: he is not reached.
   Status go_on(Instant now);
+  // After kBusy: he has no place for a link, and may have one in so long.
+  std::optional<Duration> again() const { return lane_ ? std::nullopt : dial_.again(); }
   std::optional<std::uint64_t> word() { return lane_ ? lane_->word() : std::nullopt; }
   void say_read(const VersionId& version, bool whole);
   void stop();

@@ -1,5 +1,7 @@
 #include "transport/tensor/owner_server.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -19,6 +21,12 @@ constexpr std::uint64_t kReaderBytes = 4'096;     // behind what a reader says
 constexpr Duration kShortOfDescriptors = Duration::milliseconds(100);
 
 Error unfit(std::string words) { return {ErrorCode::kInvalid, std::move(words)}; }
+
+LinkUse use_of(const HelloAsk& ask, const LinkFrame& hello) {
+  if (ask.purpose == LinkPurpose::kPublishes) return LinkUse::kPublishes;
+  if (hello.rows == 0) return LinkUse::kWords;
+  return hello.rows == 1 ? LinkUse::kRows : LinkUse::kMoreRows;
+}
 
 }  // namespace
 
@@ -40,7 +48,14 @@ Result<std::unique_ptr<OwnerServer>> OwnerServer::start(EventLoop& loop, OwnerPl
   return made;
 }
 
+// The user may set it anew at any time.
+void OwnerServer::count_files() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) room_.set_files(files.rlim_cur);
+}
+
 Status OwnerServer::listen() {
+  count_files();
   MONARCH_ASSIGN(on_machine_.listener, listen_on_machine());
   card_.path = on_machine_.listener.path;
   if (!place_.address.empty()) {
@@ -64,7 +79,7 @@ Status OwnerServer::open(Mouth& mouth) {
 
 void OwnerServer::look_at_mouths() {
   for (const Mouth* const mouth : {&on_machine_, &for_hosts_}) {
-    const bool opens = accept_timer_ == 0 && mouth->strangers < kStrangers;
+    const bool opens = accept_timer_ == 0 && mouth->strangers < room_.strangers();
     if (mouth->watch != 0) loop_.change(mouth->watch, opens ? Interest::kRead : Interest::kNone);
   }
 }
@@ -88,7 +103,6 @@ void OwnerServer::accept(Mouth& mouth) {
     });
     return look_at_mouths();
   }
-  if (links_.size() >= kLinks) return;
   auto stream = StreamLink::make(std::move(*socket));
   if (!stream.ok()) return;
   const LinkNumber number = next_++;
@@ -114,6 +128,7 @@ void OwnerServer::drop(LinkNumber number) {
   links_.erase(found);
   loop_.forget(link.watch);
   is_no_stranger(link);
+  room_.leave(number);
   if (link.patience != 0) loop_.cancel(link.patience);
   if (link.phase != Phase::kReady) return;
   const auto publication = publications_.find(link.ask->publication);
@@ -157,13 +172,10 @@ bool OwnerServer::hear(LinkNumber number) {
     if (says_hello) {
       const Status heard = hear_hello(number, link, **received);
       if (heard.ok()) continue;
-      const std::uint16_t flags = heard.error().code == ErrorCode::kGone ? kOther : std::uint16_t{0};
-      if (link.stream->send({.kind = FrameKind::kUnfit, .flags = flags}, heard.error().message).ok()) {
-        (void)link.stream->flush(kSentAtOnce);  // it may have gone
-      }
-      drop(number);
+      refuse(number, link, heard.error());
       return false;
     }
+    look_at_use(number, (*received)->frame.kind);
     const std::shared_ptr<const HelloAsk> peer = link.ask;
     publications_.at(peer->publication).heard(number, *peer, std::move(**received));
   }
@@ -184,7 +196,10 @@ Status OwnerServer::hear_hello(LinkNumber number, Link& link, const StreamLink::
     if (link.ask->purpose == LinkPurpose::kPublishes && !of_gang) return unfit("it is of another gang");
     MONARCH_ASSIGN(link.answer,
                    answer_hello(*link.ask, place_.rank, secret_of(secrets(), *link.ask), random_bytes(kNonceBytes)));
-    MONARCH_TRY(link.stream->send({.kind = FrameKind::kHello}, codec::encode(link.answer)));
+    link.use = use_of(*link.ask, word.frame);
+    MONARCH_TRY(find_place(link.use));
+    const LinkFrame hello{.kind = FrameKind::kHello, .rows = room_.row_links()};
+    MONARCH_TRY(link.stream->send(hello, codec::encode(link.answer)));
     link.phase = Phase::kProving;
     flush(number);
     return {};
@@ -196,8 +211,48 @@ Status OwnerServer::hear_hello(LinkNumber number, Link& link, const StreamLink::
   }
   loop_.cancel(std::exchange(link.patience, 0));
   is_no_stranger(link);
+  room_.enter(number, link.use, loop_.now());
   settle(number, link);
   return {};
+}
+
+Status OwnerServer::find_place(LinkUse use) {
+  count_files();
+  const LinkRoom::Answer answer = room_.ask(use, loop_.now());
+  if (answer.ends) end_for_another(*answer.ends);
+  if (!answer.has_place) return Error{ErrorCode::kBusy, room_.full()};
+  return {};
+}
+
+// Who waits for words of ours comes again then; who has rows finds that his link has ended, once he wants more.
+void OwnerServer::end_for_another(LinkNumber number) {
+  Link& link = links_.at(number);
+  if (link.use == LinkUse::kWords) return refuse(number, link, {ErrorCode::kBusy, room_.full()});
+  drop(number);
+}
+
+void OwnerServer::refuse(LinkNumber number, Link& link, const Error& why) {
+  LinkFrame frame{.kind = FrameKind::kUnfit};
+  if (why.code == ErrorCode::kGone) frame.flags = kOther;
+  if (why.code == ErrorCode::kBusy) {
+    frame.flags = kAgain;
+    frame.offset = static_cast<std::uint64_t>(LinkRoom::kAgain.count_milliseconds());
+  }
+  if (link.stream->send(frame, why.message).ok()) (void)link.stream->flush(kSentAtOnce);  // it may have gone
+  drop(number);
+}
+
+// A version is taken from the word that says so until its end is said.
+void OwnerServer::look_at_use(LinkNumber number, FrameKind heard) {
+  const Instant now = loop_.now();
+  switch (heard) {
+    case FrameKind::kReading: return room_.reads(number, true, now);
+    case FrameKind::kOpen:
+    case FrameKind::kRead: return room_.reads(number, false, now);
+    case FrameKind::kMapped: return room_.maps(number, true, now);
+    case FrameKind::kUnmapped: return room_.maps(number, false, now);
+    default: return room_.moves(number, now);
+  }
 }
 
 // It may be no more after that.
@@ -255,6 +310,7 @@ void OwnerServer::remove(const std::string& publication, bool ended) {
 void OwnerServer::send(LinkNumber number, const LinkFrame& frame, std::string behind) {
   const auto link = links_.find(number);
   if (link == links_.end()) return;
+  if (frame.kind == FrameKind::kOpened) room_.reads(number, true, loop_.now());
   queued(number, link->second.stream->send(frame, std::move(behind)));
 }
 
@@ -290,6 +346,7 @@ void OwnerServer::flush(LinkNumber number) {
   if (found == links_.end()) return;
   Link& link = found->second;
   link.flushing = false;
+  if (link.stream->wants_to_write()) room_.moves(number, loop_.now());
   if (!link.stream->flush(kSentAtOnce).ok()) return drop(number);
   look_at_interest(link);
 }

@@ -18,8 +18,9 @@
 #include "transport/base/result.h"
 #include "transport/loop/event_loop.h"
 #include "transport/tensor/core/card.h"
-#include "transport/tensor/core/version.h"
 #include "transport/tensor/core/hello.h"
+#include "transport/tensor/core/link_room.h"
+#include "transport/tensor/core/version.h"
 #include "transport/tensor/link_socket.h"
 #include "transport/tensor/slot.h"
 #include "transport/tensor/stream_link.h"
@@ -39,10 +40,9 @@ struct OwnerPlace {
 
 class OwnerServer {
  public:
-  static constexpr std::size_t kLinks = 1'024;
   // At each listener, who have not proven that they have a card: while that many are there nobody is let in, and what
-  // strangers can have of this process's descriptors is no more than that.
-  static constexpr std::size_t kStrangers = 16;
+  // strangers can have of this process's descriptors is no more than that. Where it may have few there are fewer.
+  static constexpr std::size_t kStrangers = LinkRoom::kStrangers;
   static constexpr Duration kHelloPatience = Duration::seconds(2);
 
   struct Handlers {
@@ -87,6 +87,7 @@ class OwnerServer {
     Interest interest = Interest::kRead;
     TimerId patience = 0;
     std::shared_ptr<HelloAsk> ask = std::make_shared<HelloAsk>();  // owners: this, and who hears it, who may end it
+    LinkUse use = LinkUse::kWords;
     HelloAnswer answer;
     bool flushing = false;  // at the end of this turn
     bool told = false;      // it waits, and others have what it waits for
@@ -103,6 +104,12 @@ class OwnerServer {
   bool hear(LinkNumber number);
   OwnerSecrets secrets() const;
   Status hear_hello(LinkNumber number, Link& link, const StreamLink::Received& word);
+  // kBusy: it has no place.
+  Status find_place(LinkUse use);
+  void end_for_another(LinkNumber number);
+  void refuse(LinkNumber number, Link& link, const Error& why);
+  void count_files();
+  void look_at_use(LinkNumber number, FrameKind heard);
   void settle(LinkNumber number, Link& link);
   void tell_that_others_have(const std::string& publication);
   void queued(LinkNumber number, Status status);
@@ -118,6 +125,7 @@ class OwnerServer {
   std::map<std::string, Handlers> publications_;
   std::set<std::string> ended_;  // of those that were, in order
   std::map<LinkNumber, Link> links_;
+  LinkRoom room_;
   LinkNumber next_ = 1;
   TimerId accept_timer_ = 0;                                         // descriptors were short
   const std::shared_ptr<bool> life_ = std::make_shared<bool>(true);  // owners: this; deferred calls ask

@@ -7,6 +7,7 @@
 
 #include "transport/base/assert.h"
 #include "transport/base/clock.h"
+#include "transport/base/machine.h"
 #include "transport/base/nearest.h"
 #include "transport/base/text.h"
 #include "transport/loop/event_loop.h"
@@ -28,6 +29,12 @@ PullEnd end_of(ErrorCode planned) {
     case ErrorCode::kTimeout: return PullEnd::kTimeout;
     default: return PullEnd::kInvalid;
   }
+}
+
+// Half of it to three halves: who were refused together do not come together again.
+Duration spread(Duration again) {
+  const auto byte = static_cast<unsigned char>(random_bytes(1).front());
+  return again / 2 + again * byte / 255;
 }
 
 constexpr std::size_t kWaitsBytes = 300;
@@ -224,7 +231,7 @@ void Pull::go_on_registrar() {
   if (gang_ == nullptr) return;
   if (gang_->dial) {
     auto linked = gang_->dial->go_on(boot_now());
-    if (!linked.ok()) return failed(linked.error(), gang_->found.rank);
+    if (!linked.ok()) return failed(linked.error(), gang_->found.rank, gang_->dial->again());
     if (!*linked) return;
     gang_->registrar = std::move((*linked)->stream);
     gang_->waits.clear();
@@ -257,7 +264,8 @@ void Pull::hear_registrar() {
         gang_->waits = printable(std::string_view(word.behind).substr(0, kWaitsBytes));
         feed(pull_event::Waits{gang_->waits});
         break;
-      case FrameKind::kUnfit: return registrar_failed(ErrorCode::kTimeout, printable(word.behind));
+      case FrameKind::kUnfit:
+        return registrar_failed(ErrorCode::kTimeout, printable(word.behind), time_to_come_again(word.frame));
       default: return registrar_failed(ErrorCode::kInvalid, "it says what nobody has asked");
     }
   }
@@ -361,7 +369,7 @@ void Pull::go_on_lanes() {
   for (const std::uint32_t rank : all) {
     OwnerLane& lane = *gang_->lanes.at(rank);
     const Status went = lane.go_on(boot_now());
-    if (!went.ok()) return failed(went.error(), rank);
+    if (!went.ok()) return failed(went.error(), rank, lane.again());
     if (!lane.word()) continue;
     fetching_.erase(rank);
     feed(pull_event::Fetched{rank});
@@ -388,7 +396,7 @@ void Pull::perform(const pull_action::SayRead& action) {
   (void)gang_->registrar->flush();
 }
 
-void Pull::perform(const pull_action::Stop& /*action*/) {
+void Pull::perform(const pull_action::Stop& action) {
   for (const std::uint32_t rank : begun_) {
     const auto lane = gang_->lanes.find(rank);
     if (lane != gang_->lanes.end()) lane->second->stop();
@@ -396,12 +404,13 @@ void Pull::perform(const pull_action::Stop& /*action*/) {
   begun_.clear();
   fetching_.clear();
   if (gang_ != nullptr) gang_->dial.reset();
+  if (gang_ != nullptr && action.links) gang_->lanes.clear();
   feed(pull_event::Stopped{});
 }
 
 // ---- Ends.
 
-void Pull::failed(const Error& error, std::optional<std::uint32_t> rank) {
+void Pull::failed(const Error& error, std::optional<std::uint32_t> rank, std::optional<Duration> again) {
   failure_.rank = rank;
   failure_.lane.reset();
   if (rank) {
@@ -409,6 +418,7 @@ void Pull::failed(const Error& error, std::optional<std::uint32_t> rank) {
     if (lane != gang_->lanes.end()) failure_.lane = lane->second->kind();
   }
   drop_links();
+  if (again) return feed(pull_event::Full{error.message, spread(*again)});
   switch (error.code) {
     case ErrorCode::kGone: return feed(pull_event::OwnerGone{error.message});
     case ErrorCode::kBusy: return feed(pull_event::LinkEnded{error.message});
@@ -416,8 +426,8 @@ void Pull::failed(const Error& error, std::optional<std::uint32_t> rank) {
   }
 }
 
-void Pull::registrar_failed(ErrorCode code, const std::string& words) {
-  failed({code, text(ask_of(gang_->found.rank).owner.name(), ": ", words)}, gang_->found.rank);
+void Pull::registrar_failed(ErrorCode code, const std::string& words, std::optional<Duration> again) {
+  failed({code, text(ask_of(gang_->found.rank).owner.name(), ": ", words)}, gang_->found.rank, again);
 }
 
 void Pull::set_over() {

@@ -130,8 +130,9 @@ class Pull {
   Status take_index(std::string_view word);
   Status plan();
   void go_on_lanes();
-  void failed(const Error& error, std::optional<std::uint32_t> rank);
-  void registrar_failed(ErrorCode code, const std::string& words);
+  // `again`: in so long it is to be tried again, since there was no place.
+  void failed(const Error& error, std::optional<std::uint32_t> rank, std::optional<Duration> again = {});
+  void registrar_failed(ErrorCode code, const std::string& words, std::optional<Duration> again = {});
   void drop_links();
   void set_over();
   void feed(PullEvent event) { events_.push_back(std::move(event)); }

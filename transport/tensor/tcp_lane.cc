@@ -17,7 +17,8 @@ constexpr std::size_t kRowsAtOnce = 256;  // of a readv
 
 }  // namespace
 
-TcpLane::TcpLane(std::unique_ptr<StreamLink> link, Dial dial) : dial_(std::move(dial)) {
+TcpLane::TcpLane(std::unique_ptr<StreamLink> link, Dial dial, std::uint32_t most)
+    : dial_(std::move(dial)), most_(std::min(most, kStreams)) {
   streams_.resize(1);
   streams_.front().link = std::move(link);
 }
@@ -27,8 +28,8 @@ void TcpLane::begin(const VersionId& version, const LaneWork& work) {
   work_ = &work;
   next_ = 0;
   another_.reset();
-  while (work.bytes >= kStreamsFrom && streams_.size() < kStreams) {
-    auto dial = dial_();
+  while (work.bytes >= kStreamsFrom && streams_.size() < most_) {
+    auto dial = dial_(static_cast<std::uint32_t>(streams_.size()) + 1);
     if (!dial.ok()) break;  // it goes by those that there are
     streams_.emplace_back().dial = std::move(*dial);
   }
@@ -76,19 +77,32 @@ void TcpLane::poll_for(std::vector<pollfd>& descriptors) const {
 }
 
 Status TcpLane::go_on() {
-  for (std::size_t i = 0; broken_.ok() && i < streams_.size(); ++i) broken_ = go_on(streams_[i]);
+  for (std::size_t i = 0; broken_.ok() && i < streams_.size();) {
+    if (streams_[i].dial && !go_on_dialling(streams_[i])) {
+      // It goes by those that there are; an owner with no place for more is asked for no more.
+      streams_.erase(streams_.begin() + static_cast<std::ptrdiff_t>(i));
+      most_ = streams_.size();
+      continue;
+    }
+    if (broken_.ok() && streams_[i].link) broken_ = go_on(streams_[i]);
+    ++i;
+  }
   return broken_;
 }
 
+bool TcpLane::go_on_dialling(Stream& stream) {
+  auto link = stream.dial->go_on();
+  if (!link.ok()) return false;
+  if (*link == nullptr) return true;
+  stream.dial.reset();
+  stream.link = std::move(*link);
+  if (work_ == nullptr || next_ == work_->pieces.size()) return true;
+  const Status asked = ask(stream);
+  if (!asked.ok()) broken_ = ended(asked.error());
+  return true;
+}
+
 Status TcpLane::go_on(Stream& stream) {
-  if (stream.dial) {
-    auto link = stream.dial->go_on();
-    if (!link.ok()) return ended(link.error());
-    if (*link == nullptr) return {};
-    stream.dial.reset();
-    stream.link = std::move(*link);
-    if (work_ != nullptr && next_ < work_->pieces.size()) MONARCH_TRY(ask(stream));
-  }
   Status went = stream.link->flush();
   if (went.ok()) went = hear(stream);
   if (went.ok() || went.error().code == ErrorCode::kInvalid) return went;

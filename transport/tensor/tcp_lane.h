@@ -22,12 +22,14 @@ namespace monarch::tensor {
 
 class TcpLane final : public Lane {
  public:
-  static constexpr std::size_t kStreams = 4;
+  static constexpr std::uint32_t kStreams = 4;
   static constexpr std::uint64_t kStreamsFrom = 4U << 20U;  // bytes
 
-  using Dial = std::function<Result<std::unique_ptr<LinkDial>>()>;  // another link to the same owner
+  // Another link to the same owner, and which it is; this is the first.
+  using Dial = std::function<Result<std::unique_ptr<LinkDial>>(std::uint32_t link)>;
 
-  TcpLane(std::unique_ptr<StreamLink> link, Dial dial);
+  // `most`: links that the owner lets it have.
+  TcpLane(std::unique_ptr<StreamLink> link, Dial dial, std::uint32_t most);
 
   // Hears what is said on the owner's link beside rows.
   using Others = std::function<Status(const StreamLink::Received&)>;
@@ -57,6 +59,8 @@ class TcpLane final : public Lane {
 
   bool has_all(const Stream& stream) const { return stream.asked.empty() && !stream.word_asked; }
   Status ask(Stream& stream);
+  // False: its link is not to be had.
+  bool go_on_dialling(Stream& stream);
   Status go_on(Stream& stream);
   Status hear(Stream& stream);
   Status take_word(Stream& stream, const LinkFrame& frame);
@@ -64,6 +68,7 @@ class TcpLane final : public Lane {
   Error ended(const Error& error) const;
 
   const Dial dial_;
+  std::size_t most_;  // streams
   Others others_;
   std::vector<Stream> streams_;  // the first is the owner's link
   Status broken_;

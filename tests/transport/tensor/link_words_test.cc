@@ -53,8 +53,8 @@ TEST(Hello, SaysWhyItIsNotAnswered) {
     const auto answer = answer_hello(ask, kOwner, kSecret, kNonce);
     return answer.ok() ? std::string() : answer.error().message;
   };
-  EXPECT_EQ(why([](HelloAsk& ask) { ask.version = 3; }),
-            "it speaks version 3 of the link, and trainer/3 version 2: both have to load one library");
+  EXPECT_EQ(why([](HelloAsk& ask) { ask.version = 4; }),
+            "it speaks version 4 of the link, and trainer/3 version 3: both have to load one library");
   EXPECT_EQ(why([](HelloAsk& ask) { ask.owner.generation = 6; }),
             "it means generation 6 of trainer/3, and this is generation 7 of trainer/3");
   EXPECT_EQ(why([](HelloAsk& ask) { ask.nonce.data = "short"; }), "a hello that is none");
@@ -68,6 +68,18 @@ LinkFrame rows_of(std::uint64_t offset, std::uint32_t rows, std::uint64_t row, s
   frame.row = row;
   frame.pitch = pitch;
   return frame;
+}
+
+TEST(Frames, SayWhenThereMayBeAPlace) {
+  LinkFrame frame{.kind = FrameKind::kUnfit, .flags = kAgain};
+  frame.offset = 500;
+  EXPECT_EQ(time_to_come_again(*decode_frame(encode_frame(frame))), Duration::milliseconds(500));
+  frame.offset = UINT64_MAX;
+  EXPECT_EQ(time_to_come_again(frame), Duration::seconds(60)) << "no longer";
+  frame.flags = kOther;
+  EXPECT_EQ(time_to_come_again(frame), std::nullopt);
+  frame = {.kind = FrameKind::kOver, .flags = kAgain};
+  EXPECT_EQ(time_to_come_again(frame), std::nullopt);
 }
 
 TEST(Frames, AreReadAsTheyAreWritten) {

@@ -45,6 +45,10 @@ void PullCore::on(const pull_event::CardCame& event) {
   if (phase_ != Phase::kCard || event.generation <= since_) return;
   generation_ = event.generation;
   links_ended_ = 0;
+  link();
+}
+
+void PullCore::link() {
   to(Phase::kLinking);
   out_.emplace_back(pull_action::Link{});
 }
@@ -97,16 +101,25 @@ void PullCore::on(const pull_event::Word& event) {
   if (unsure_.empty()) stop(Then::kEnd);
 }
 
-// Also while lanes stop: what comes after that needs its links.
+// Also while lanes stop, and until there is a place: what comes after that needs its links.
 bool PullCore::is_linked() const {
   return phase_ == Phase::kLinking || phase_ == Phase::kOpening || phase_ == Phase::kFetching ||
-         (phase_ == Phase::kStopping && (then_ == Then::kOpenAgain || then_ == Then::kLinkAgain));
+         phase_ == Phase::kFull ||
+         (phase_ == Phase::kStopping &&
+          (then_ == Then::kOpenAgain || then_ == Then::kLinkAgain || then_ == Then::kLinkLater));
 }
 
 void PullCore::on(const pull_event::LinkEnded& event) {
   if (!is_linked()) return;
   if (++links_ended_ > kLinksEnded) return lose_generation(event.text);
   stop(Then::kLinkAgain);
+}
+
+void PullCore::on(const pull_event::Full& event) {
+  if (!is_linked()) return;
+  full_ = event.text;
+  again_ = now_ + event.again;
+  stop(Then::kLinkLater);
 }
 
 void PullCore::on(const pull_event::OwnerGone& event) {
@@ -126,6 +139,7 @@ void PullCore::ask_verdict() {
 
 Instant PullCore::next_due() const {
   if (phase_ == Phase::kEnded) return Instant::never();
+  if (phase_ == Phase::kFull) return std::min(again_, options_.deadline);
   return phase_ == Phase::kVerdict ? std::min(verdict_due_, options_.deadline) : options_.deadline;
 }
 
@@ -154,6 +168,7 @@ void PullCore::on(const pull_event::Cancel&) {
 void PullCore::on(const pull_event::Tick&) {
   const bool will_ask = phase_ == Phase::kStopping && then_ == Then::kAskVerdict;
   if ((phase_ == Phase::kVerdict || will_ask) && now_ >= next_due()) return fail(PullEnd::kPeerGone, gone_);
+  if (now_ < options_.deadline && phase_ == Phase::kFull && now_ >= again_) return link();
   if (now_ < options_.deadline || (phase_ == Phase::kStopping && then_ == Then::kEnd)) return;
   std::string words =
       text(options_.publication, ": nothing whole within ", to_text(options_.deadline - begun_), "; ", waits_for());
@@ -172,6 +187,7 @@ std::string PullCore::waits_for() const {
       return text("version ", number_, " is not here from rank ", ranks);
     }
     case Phase::kStopping: return "it was begun again";
+    case Phase::kFull: return full_;
     case Phase::kVerdict: return text("how it has ended: ", gone_);
     case Phase::kEnded: break;
   }
@@ -196,7 +212,7 @@ void PullCore::stop(Then then) {
   }
   then_ = then;
   to(Phase::kStopping);
-  out_.emplace_back(pull_action::Stop{});
+  out_.emplace_back(pull_action::Stop{.links = then == Then::kLinkLater});
 }
 
 void PullCore::on(const pull_event::Stopped&) {
@@ -208,10 +224,8 @@ void PullCore::on(const pull_event::Stopped&) {
       to(Phase::kOpening);
       out_.emplace_back(pull_action::Open{newer_than_});
       return;
-    case Then::kLinkAgain:
-      to(Phase::kLinking);
-      out_.emplace_back(pull_action::Link{});
-      return;
+    case Then::kLinkAgain: return link();
+    case Then::kLinkLater: return to(Phase::kFull);
     case Then::kNextGeneration: return ask_card();
     case Then::kAskVerdict: return ask_verdict();
     case Then::kEnd:

@@ -6,6 +6,7 @@
 // way was stopped before.
 //
 //   card → linking → opening → fetching → (again: stopping → opening) → ended
+//              no place for a link: stopping → full → linking
 //              every error: stopping → ended, or with `next_generation` card again
 //              an owner that has ended: stopping → verdict (how it has ended) → ended
 //
@@ -76,6 +77,11 @@ struct Word {  // of that owner's slot, after that
 struct LinkEnded {
   std::string text;
 };
+// Who lives has no place for a link of ours; in so long there may be one.
+struct Full {
+  std::string text;
+  Duration again;
+};
 // Nobody is where its card says: its process has ended.
 struct OwnerGone {
   std::string text;
@@ -95,10 +101,11 @@ struct Tick {};
 
 }  // namespace pull_event
 
-using PullEvent = std::variant<pull_event::CardCame, pull_event::CardLost, pull_event::Linked, pull_event::Opened,
-                               pull_event::Waits, pull_event::Unfit, pull_event::Over, pull_event::Fetched,
-                               pull_event::Word, pull_event::LinkEnded, pull_event::OwnerGone, pull_event::Unreached,
-                               pull_event::GenerationOver, pull_event::Stopped, pull_event::Cancel, pull_event::Tick>;
+using PullEvent =
+    std::variant<pull_event::CardCame, pull_event::CardLost, pull_event::Linked, pull_event::Opened, pull_event::Waits,
+                 pull_event::Unfit, pull_event::Over, pull_event::Fetched, pull_event::Word, pull_event::LinkEnded,
+                 pull_event::Full, pull_event::OwnerGone, pull_event::Unreached, pull_event::GenerationOver,
+                 pull_event::Stopped, pull_event::Cancel, pull_event::Tick>;
 
 namespace pull_action {
 
@@ -121,8 +128,10 @@ struct SayRead {  // to all whom it was said that it is read; the version is lef
   std::uint64_t number = 0;
   bool whole = false;
 };
-struct Stop {};  // everything that a lane has under way; Stopped follows
-struct End {     // nobody waits for a card any more, either
+struct Stop {          // everything that a lane has under way; Stopped follows
+  bool links = false;  // they end, too: nobody waits for a place with another that somebody else waits for
+};
+struct End {  // nobody waits for a card any more, either
   PullEnd how = PullEnd::kOk;
   VersionId version;  // of kOk; of the others what was pulled from, in generation 0 nothing
   std::string text;   // of the others
@@ -146,9 +155,9 @@ class PullCore {
   std::string waits_for() const;
 
  private:
-  enum class Phase : std::uint8_t { kCard, kLinking, kOpening, kFetching, kStopping, kVerdict, kEnded };
+  enum class Phase : std::uint8_t { kCard, kLinking, kOpening, kFetching, kStopping, kFull, kVerdict, kEnded };
   // What comes after the lanes have stopped.
-  enum class Then : std::uint8_t { kOpenAgain, kLinkAgain, kNextGeneration, kAskVerdict, kEnd };
+  enum class Then : std::uint8_t { kOpenAgain, kLinkAgain, kLinkLater, kNextGeneration, kAskVerdict, kEnd };
 
   void on(const pull_event::CardCame& event);
   void on(const pull_event::CardLost& event);
@@ -160,6 +169,7 @@ class PullCore {
   void on(const pull_event::Fetched& event);
   void on(const pull_event::Word& event);
   void on(const pull_event::LinkEnded& event);
+  void on(const pull_event::Full& event);
   void on(const pull_event::OwnerGone& event);
   void on(const pull_event::Unreached& event);
   void on(const pull_event::GenerationOver& event);
@@ -169,6 +179,7 @@ class PullCore {
 
   void to(Phase phase);
   void ask_card();
+  void link();
   void ask_verdict();
   bool is_linked() const;
   void stop(Then then);
@@ -192,6 +203,8 @@ class PullCore {
   int links_ended_ = 0;               // of this generation
   std::string late_;                  // for whom the registrar waits
   std::string gone_;                  // who has ended, as a connection tells
+  std::string full_;                  // who has no place
+  Instant again_ = Instant::never();  // he is asked then
   Instant verdict_due_ = Instant::never();
 };
 

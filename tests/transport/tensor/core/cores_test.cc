@@ -449,6 +449,35 @@ TEST_F(PullTest, LinksAgainWhereALinkWasLetGo) {
   EXPECT_EQ(end().how, PullEnd::kPeerGone) << "not for ever";
 }
 
+TEST_F(PullTest, ComesAgainWhereThereWasNoPlaceForALink) {
+  fetch(options());
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(
+        of_kind<pull_action::Stop>(feed(pull_event::Full{"rank 3 has no place", Duration::milliseconds(300)})).size(),
+        1U);
+    EXPECT_TRUE(feed(pull_event::Stopped{}).empty());
+    EXPECT_EQ(core_->waits_for(), "rank 3 has no place");
+    EXPECT_EQ(core_->next_due(), now_ + Duration::milliseconds(300));
+    now_ = now_ + Duration::milliseconds(299);
+    EXPECT_TRUE(feed(pull_event::Tick{}).empty());
+    now_ = core_->next_due();
+    EXPECT_EQ(of_kind<pull_action::Link>(feed(pull_event::Tick{})).size(), 1U);
+  }
+  EXPECT_EQ(of_kind<pull_action::Open>(feed(pull_event::Linked{})).size(), 1U);
+  feed(pull_event::Full{"rank 0 has no place", Duration::seconds(1)});
+  feed(pull_event::Stopped{});
+  feed(pull_event::GenerationOver{1, "its gang has failed"});
+  EXPECT_EQ(end().text, "its gang has failed") << "while it waits for a place, too";
+  fetch(options());
+  feed(pull_event::Full{"rank 3 has no place", Duration::seconds(3'600)});
+  feed(pull_event::Stopped{});
+  now_ = core_->next_due();
+  feed(pull_event::Tick{});
+  const auto late = end();
+  EXPECT_EQ(late.how, PullEnd::kTimeout);
+  EXPECT_EQ(late.text, "weights of trainer: nothing whole within 1m; rank 3 has no place");
+}
+
 TEST_F(PullTest, EndsWithEachErrorOnceItsLanesHaveStopped) {
   fetch(options());
   feed(pull_event::Unreached{"no way to rank 3"});
