@@ -269,9 +269,9 @@ def commit(step, what="", gang=False, timeout=60.0):
     for all of them. Steps only rise. Until then a gang that fails goes on from the step before: keep what you wrote of
     gang_step() and of all steps above it.
 
-    False: it does not count, since a later generation of the gang has taken this one's place, or a later step was committed;
-    standard error says which. TimeoutError: nobody has answered for `timeout` seconds (None: no limit), and the question still
-    stands: it may yet come to count, so keep what was written. ValueError: `what` is none.
+    False: it does not count, since a later generation of the gang has taken this one's place, or a later step was committed,
+    or others of the gang have committed none of this rank's last 8 for 45 s, in which this one waits; standard error says which.
+    TimeoutError: nobody has answered for `timeout` seconds (None: no limit), and the question still stands: it may yet come to count, so keep what was written. ValueError: `what` is none.
     Outside of monarch it is True at once: nobody else writes.
     """
     return _commit(int(step), str(what), gang, _Deadline(timeout)) if os.environ.get("MONARCH_SOCKET") else True
@@ -292,9 +292,10 @@ def save(step, data, gang=False, timeout=60.0):
 
     True: it counts. Where fewer hosts have it than should, standard error says once which do not and why; where no other host can take a
     copy for 5 s, it is kept on this one alone and outlives the rank, but not the host. False: it does not count, since a later generation
-    of the gang has taken this one's place, or a later step was committed; standard error says which. MemoryError: there is no room for it
-    in checkpoints.memory of this host, or of those that are to have a copy. TimeoutError: there was no answer for `timeout` seconds after
-    all was written (None: no limit), in which copies have to cross the network; unless it says that it may yet count, it does not.
+    of the gang has taken this one's place, a later step was committed, or others are far behind (commit()); standard error says which.
+    MemoryError: there is no room for it in checkpoints.memory of this host, or of those that are to have a copy. TimeoutError: there was
+    no answer for `timeout` seconds after all was written (None: no limit), in which copies have to cross the network; unless it says that
+    it may yet count, it does not.
     OSError: there is no memory for the file. After each of these errors the gang still has the step before, and may try the next.
     RuntimeError: the job's spec has no `checkpoints`, or this rank has no place yet. ValueError: the step is none.
     Outside of monarch it is True at once, and `data` is not looked at.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "transport/base/text.h"
+
 namespace monarch {
 
 void CommitDesk::hear(HostId host, const RankReport& report, Instant now) {
@@ -14,10 +16,10 @@ void CommitDesk::hear(HostId host, const RankReport& report, Instant now) {
   std::uint64_t& recorded = recorded_[{mesh, core_.spec().meshes[mesh.value()].gang_of(report.process.rank.rank)}];
   CommitAnswer answer{.process = report.process, .number = asked.number};
   switch (decision.ruling) {
-    case CommitRuling::kRefuse:
-      count_refusal(report.process.rank, {host, report.process.generation, asked.number});
-      answer.why = std::move(decision.why);
-      handlers_.answer(host, answer);
+    case CommitRuling::kRefuse: refuse(host, std::move(answer), std::move(decision.why)); break;
+    case CommitRuling::kWait:
+      if (waits_on(report.process.rank, {host, report.process.generation, asked.number}, now)) return;
+      refuse(host, std::move(answer), text("for ", to_text(kGangPatience), ' ', decision.why));
       break;
     case CommitRuling::kTaken:
       if (!handlers_.is_durable(recorded)) return;  // the core's own answer waits for that, too
@@ -32,6 +34,20 @@ void CommitDesk::hear(HostId host, const RankReport& report, Instant now) {
       recorded = last.ticket;
       break;
   }
+}
+
+// Who is ahead by chance is not: what waits costs him time, and what is refused may be his end.
+bool CommitDesk::waits_on(RankId rank, const Asked& asked, Instant now) {
+  auto& [question, since] = waits_[rank];
+  if (!(question == asked)) since = now;
+  question = asked;
+  return now < since + kGangPatience;
+}
+
+void CommitDesk::refuse(HostId host, CommitAnswer answer, std::string why) {
+  count_refusal(answer.process.rank, {host, answer.process.generation, answer.number});
+  answer.why = std::move(why);
+  handlers_.answer(host, answer);
 }
 
 // Once, however often it is said: what ran elsewhere before may ask beside the one that runs now.

@@ -1,8 +1,9 @@
 #pragma once
 
 // CommitDesk: takes the checkpoints that beats say ranks have written to the core, and sees that each question is
-// answered: that a commit counts, once its record is durable (J1), and that one does not count, at once. A beat that
-// says a question again has it answered again, so no answer is lost for good.
+// answered: that a commit counts, once its record is durable (J1), and that one does not count, at once. A rank that is
+// too far ahead of its gang is answered once that has gone on, or has not for long. A beat that says a question again
+// has it answered again, so no answer is lost for good.
 //
 // Thread: the supervisor's loop. Lifetime: within the core's.
 
@@ -29,6 +30,9 @@ class CommitDesk {
   // Of one rank, between two that are recorded: the next is taken when a later beat says it again (I22).
   static constexpr Duration kFloor = Duration::milliseconds(50);
 
+  // Shorter than a rank waits for an answer, unless it is told otherwise: it hears why.
+  static constexpr Duration kGangPatience = Duration::seconds(45);
+
   CommitDesk(const JobCore& core, CommitDeskHandlers handlers) : core_(core), handlers_(std::move(handlers)) {}
 
   // What a beat of this host says of one rank.
@@ -51,6 +55,8 @@ class CommitDesk {
   // More hosts than these do not ask for the same rank in turn, unless they lie (I22).
   static constexpr std::size_t kAskers = 4;
   void count_refusal(RankId rank, const Asked& asked);
+  bool waits_on(RankId rank, const Asked& asked, Instant now);
+  void refuse(HostId host, CommitAnswer answer, std::string why);
   using GangKey = std::pair<MeshId, GangId>;
 
   const JobCore& core_;
@@ -58,6 +64,7 @@ class CommitDesk {
   std::map<RankId, Last> last_;
   std::map<GangKey, std::uint64_t> recorded_;     // the ticket of its newest record: one rank's may be a commit of all
   std::map<RankId, std::vector<Asked>> told_no_;  // the last of each, counted
+  std::map<RankId, std::pair<Asked, Instant>> waits_;  // what waits for others of its gang, and since when
   std::uint64_t refused_ = 0;
 };
 

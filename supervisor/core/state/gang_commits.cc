@@ -79,9 +79,9 @@ CommitDecision rule_commit(const GangCommits& known, const Committer& who, const
     return refused_commit(text("this rank has committed step ", newest.step, " already: steps only rise"));
   }
   if (!asked.whole && ahead->size() >= GangCommits::kAhead) {
-    return refused_commit(
-        text("this rank has committed ", GangCommits::kAhead,
-             " steps that others of its gang have not: each rank commits, or one with OF=gang for all"));
+    return {.ruling = CommitRuling::kWait,
+            .why = text("this rank has committed ", GangCommits::kAhead,
+                        " steps that others of its gang have not: each rank commits, or one with OF=gang for all")};
   }
   return if_names_fit(known, who, asked);
 }

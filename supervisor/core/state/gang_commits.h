@@ -31,7 +31,7 @@ struct GangCheckpoint {
 };
 
 struct GangCommits {
-  // How many steps a rank may be ahead of the slowest of its gang; one more is refused.
+  // How many steps a rank may be ahead of the slowest of its gang; one more waits for that one.
   static constexpr std::size_t kAhead = 8;
 
   std::optional<GangCheckpoint> newest;  // its step never decreases
@@ -55,12 +55,13 @@ struct Committer {
 enum class CommitRuling : std::uint8_t {
   kTake,
   kTaken,  // it was said before: nothing changes
+  kWait,   // it may be taken once others of the gang have gone on
   kRefuse,
 };
 
 struct CommitDecision {
   CommitRuling ruling = CommitRuling::kTake;
-  std::string why;  // kRefuse
+  std::string why;  // kRefuse, kWait
 };
 
 CommitDecision refused_commit(std::string why);

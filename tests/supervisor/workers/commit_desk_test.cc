@@ -76,6 +76,31 @@ TEST_F(Desk, AnswersARankWhoseCommitAnotherMadeForItOnlyOnceThatRecordIsDurable)
   EXPECT_EQ(tickets_, 1U);
 }
 
+// A rank that is refused may end by that: one that is faster than another on a busy machine is not.
+TEST_F(Desk, LetsARankThatIsFarAheadWaitForItsGang) {
+  const auto commits = [this](std::uint64_t step) {
+    pass(CommitDesk::kFloor);
+    hear(asks(0, step, step));
+    durable_ = tickets_;
+    hear(asks(0, step, step));
+    return answers();
+  };
+  for (std::uint64_t step = 1; step <= GangCommits::kAhead; ++step) EXPECT_EQ(commits(step).size(), 1U) << step;
+  const std::uint64_t next = GangCommits::kAhead + 1;
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(commits(next), Words{}) << "nothing is said while the other may go on";
+  hear(asks(1, 1, 2), 1);
+  durable_ = tickets_;
+  EXPECT_EQ(commits(next).back(), "host 0: 9 counts, all have step 2");
+  EXPECT_EQ(desk_.refused(), 0U);
+  (void)commits(next + 1);
+  EXPECT_EQ(commits(next + 2), Words{});
+  pass(CommitDesk::kGangPatience);
+  EXPECT_EQ(commits(next + 2).back(),
+            "host 0: 11 does not: for 45s this rank has committed 8 steps that others of its gang have not: each rank "
+            "commits, or one with OF=gang for all");
+  EXPECT_EQ(desk_.refused(), 1U);
+}
+
 TEST_F(Desk, RefusesARankOfAnEarlierGenerationAndCountsItOnce) {
   RankReport thawed = asks(0, 1, 10);
   thawed.process.generation = Generation{Term(0), 9};

@@ -141,17 +141,21 @@ TEST(GangCommits, OfOneRankForAllStandForWhatItHadSaidForItself) {
   EXPECT_EQ(gang.commits.newest->what, (std::vector<std::string>{"a", "a"}));
 }
 
-TEST(GangCommits, OfARankThatIsFarAheadAreRefusedAndTheReasonSaysWhatWouldBeRight) {
+TEST(GangCommits, OfARankThatIsFarAheadWaitForTheOthers) {
   Gang gang;
   for (std::uint64_t step = 1; step <= GangCommits::kAhead; ++step) {
     EXPECT_EQ(gang.commit(0, step), CommitRuling::kTake) << step;
   }
-  EXPECT_EQ(gang.commit(0, 100), CommitRuling::kRefuse);
+  EXPECT_EQ(gang.commit(0, 100), CommitRuling::kWait);
   EXPECT_EQ(gang.why,
             "this rank has committed 8 steps that others of its gang have not: each rank commits, or one with OF=gang "
             "for all");
-  EXPECT_EQ(gang.commit(0, 100, "", true), CommitRuling::kTake);
-  EXPECT_EQ(gang.commits.newest->step, 100U);
+  gang.commit(1, 2);
+  EXPECT_EQ(gang.commit(0, 100), CommitRuling::kTake) << "they have gone on";
+  for (std::uint64_t step = 101; step <= 101 + GangCommits::kAhead; ++step) gang.commit(0, step);
+  EXPECT_EQ(gang.commit(0, 200), CommitRuling::kWait);
+  EXPECT_EQ(gang.commit(0, 200, "", true), CommitRuling::kTake) << "it says so for all";
+  EXPECT_EQ(gang.commits.newest->step, 200U);
 }
 
 TEST(GangCommits, ArePassedBelowWhatEachRankHasCommittedLast) {
