@@ -271,7 +271,8 @@ def commit(step, what="", gang=False, timeout=60.0):
 
     False: it does not count, since a later generation of the gang has taken this one's place, or a later step was committed,
     or others of the gang have committed none of this rank's last 8 for 45 s, in which this one waits; standard error says which.
-    TimeoutError: nobody has answered for `timeout` seconds (None: no limit), and the question still stands: it may yet come to count, so keep what was written. ValueError: `what` is none.
+    TimeoutError: nobody has answered for `timeout` seconds (None: no limit), and the question still stands: it may yet come to count,
+    so keep what was written. ValueError: `what` is none.
     Outside of monarch it is True at once: nobody else writes.
     """
     return _commit(int(step), str(what), gang, _Deadline(timeout)) if os.environ.get("MONARCH_SOCKET") else True
