@@ -36,6 +36,25 @@ std::vector<std::string> names_in(int directory) {
   return names;
 }
 
+Result<UniqueFd> open_ours(const std::string& path) {
+  UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!directory.valid()) return errno_error(text("opening ", printable(path)), errno);
+  struct stat status {};
+  if (::fstat(directory.get(), &status) != 0 || !is_ours(status)) {
+    return Error{ErrorCode::kInvalid, text(printable(path), " is not ours")};
+  }
+  return directory;
+}
+
+void remove_sockets_in(int directory, std::string_view begin, std::string_view end) {
+  for (const std::string& name : names_in(directory)) {
+    struct stat entry {};
+    if (!name.starts_with(begin) || !name.ends_with(end)) continue;
+    if (::fstatat(directory, name.c_str(), &entry, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISSOCK(entry.st_mode)) continue;
+    (void)::unlinkat(directory, name.c_str(), 0);  // a folder that is not empty stays
+  }
+}
+
 }  // namespace
 
 std::string socket_directory_prefix(const std::string& job_uuid) {
@@ -62,17 +81,15 @@ Status make_socket_directory(const std::string& path) {
   return {};
 }
 
+void remove_sockets(const std::string& directory, std::string_view begin, std::string_view end) {
+  const auto opened = open_ours(directory);
+  if (opened.ok()) remove_sockets_in(opened->get(), begin, end);
+}
+
 bool remove_socket_directory(const std::string& path) {
-  const UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!directory.valid()) return errno == ENOENT;
-  struct stat status {};
-  if (::fstat(directory.get(), &status) != 0 || !is_ours(status)) return false;
-  for (const std::string& name : names_in(directory.get())) {
-    struct stat entry {};
-    if (::fstatat(directory.get(), name.c_str(), &entry, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISSOCK(entry.st_mode))
-      continue;
-    (void)::unlinkat(directory.get(), name.c_str(), 0);  // rmdir says whether it worked
-  }
+  const auto directory = open_ours(path);
+  if (!directory.ok()) return directory.error().errno_value == ENOENT;
+  remove_sockets_in(directory->get(), {}, {});  // rmdir says whether it worked
   return ::rmdir(path.c_str()) == 0 || errno == ENOENT;
 }
 

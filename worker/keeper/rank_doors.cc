@@ -4,6 +4,7 @@
 
 #include "transport/base/log.h"
 #include "transport/base/text.h"
+#include "transport/wire/socket_directory.h"
 #include "worker/core/commit_question.h"
 #include "worker/core/host_places.h"
 
@@ -17,11 +18,13 @@ Result<RankDoorPaths> RankDoors::open(const keeper_action::ForkRank& order) {
   const Incarnation key = order.key;
   if (options_.directory.empty()) return RankDoorPaths{};
   // Of a rank there is one live generation at a time (I21), so the paths need none.
-  const std::string stem = text(options_.directory, '/', key.rank.mesh.value(), '.', key.rank.rank.value());
-  RankDoorPaths paths{.notify = stem + ".n", .questions = stem + ".s", .events = stem + ".e"};
+  const std::string own = text(key.rank.mesh.value(), '.', key.rank.rank.value(), '.');
+  const std::string stem = text(options_.directory, '/', own);
+  RankDoorPaths paths{.notify = stem + "n", .questions = stem + "s", .events = stem + "e"};
   if (options_.vault) paths.vault = text(options_.directory, '/', kVaultDoor);
   if (options_.post) paths.post = text(options_.directory, '/', kPostDoor);
   Door door{.name = text(printable(order.gang.mesh_name), '/', key.rank.rank.value()),
+            .stem = own,
             .voice = RankVoice(options_.period)};
   MONARCH_ASSIGN(door.notify, NotifySocket::open(
                                   loop_, paths.notify, [this, key](std::string_view datagram) { heard(key, datagram); },
@@ -154,6 +157,7 @@ void RankDoors::close(const Incarnation& key) {
   if (found == doors_.end()) return;
   log_drops(found->second);
   loop_.cancel(found->second.timer);
+  remove_sockets(options_.directory, found->second.stem, kTensorSocketEnd);
   doors_.erase(found);
   std::erase_if(renamed_, [&key](const auto& renamed) { return renamed.second == key; });
 }

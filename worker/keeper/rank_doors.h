@@ -57,6 +57,7 @@ class RankDoors {
  private:
   struct Door {
     std::string name;  // "trainer/3"
+    std::string stem;  // of the names of its sockets, "0.3."
     RankVoice voice;
     std::unique_ptr<NotifySocket> notify;
     std::unique_ptr<EventDoor> events;

@@ -169,6 +169,27 @@ TEST_F(Doors, GoWithTheirRank) {
   }
 }
 
+// What a rank makes beside its doors stays when it is killed, and is nobody's then.
+TEST_F(Doors, TakeWhatTheirRankHasLeftThereWithThem) {
+  begin({kSleeper, kSleeper});
+  std::vector<UniqueFd> sockets;
+  const auto leave = [&](const std::string& name) {
+    const sockaddr_un address = unix_address(path("s/" + name)).value();
+    sockets.emplace_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(::bind(sockets.back().get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  };
+  for (const char* const name : {"0.0.0badcafe.t", "0.0.12345678.t", "0.1.0badcafe.t", "0.0.other"}) leave(name);
+  write("s/0.0.file.t", "no socket", 0600);
+  stop({0}, Duration::zero());
+  ASSERT_TRUE(await_phase(0, RankPhase::kEnded));
+  for (const char* const name : {"0.0.0badcafe.t", "0.0.12345678.t"}) {
+    EXPECT_FALSE(std::filesystem::exists(path(text("s/", name)))) << name;
+  }
+  for (const char* const name : {"0.1.0badcafe.t", "0.0.other", "0.0.file.t"}) {
+    EXPECT_TRUE(std::filesystem::exists(path(text("s/", name)))) << name;
+  }
+}
+
 TEST_F(Doors, PassOnLittleOfAFloodAndDelayNobody) {
   begin({kSleeper, kSleeper});
   std::atomic<bool> over{false};
