@@ -43,8 +43,8 @@ BANS = [
      "a path is opened once"),
 ]
 # An abstract socket has no mode, so any user may connect. Looked for in text that keeps its character constants.
-# In the one file that has them both ends ask the kernel whose the other is, and prove to each other what only ranks of
-# the job know; in return nothing is left of a rank that was killed, and no cleaner of folders takes its socket away.
+# In the one file that has them, for ranks that see no folder of their job, both ends ask the kernel whose the other is,
+# and prove to each other what only ranks of the job know.
 CHECKED_ABSTRACT = "transport/tensor/link_socket.cc"
 ABSTRACT = re.compile(r"sun_path\s*\+\s*1|sun_path\[0\]\s*=\s*('\\0'|0)|&\s*\w*\.?sun_path\[1\]")
 

@@ -1,7 +1,9 @@
 """What ranks do in the tests of tensors (tensors_test.py): usage: tensor_ranks.py WHAT [ARGUMENT...]"""
 
+import glob
 import os
 import signal
+import stat
 import sys
 import threading
 import time
@@ -96,6 +98,10 @@ def survive(folder, size, delay, *signals):
             os.kill(owner, signal.SIGKILL)
     got = pull(timeout=60, wait=True)
     say("last", got.generation, is_whole(memory, got), "reader", GENERATION)
+    # Of the owners that were killed nothing is left beside the doors of ranks.
+    workers = os.path.dirname(os.path.dirname(os.environ["MONARCH_POST"]))
+    sockets = glob.glob(os.path.join(workers, "w-*", "*.t"))
+    say("sockets", [oct(stat.S_IMODE(os.stat(path).st_mode)) for path in sockets])
     open(os.path.join(folder, "end"), "w", encoding="utf-8").close()
 
 

@@ -70,7 +70,8 @@ class Tensors(tensor_jobs.TensorTest):
         self.assertIn(stopped, ["struck whole", "struck PeerGone", "struck Timeout"], done)
         self.assertIn(killed, ["struck whole", "struck PeerGone"], done)
         self.assertEqual([line for line in done.out.splitlines() if not line.startswith("struck")],
-                         ["first True", "after True", "first True", "last 3 True reader 1"], done)
+                         ["first True", "after True", "first True", "last 3 True reader 1",
+                          "sockets ['0o600']"], done)
 
     def test_an_owner_that_stands_still_or_is_killed_in_a_pull_over_shm(self):
         self.strikes("shm")

@@ -7,9 +7,12 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "transport/base/machine.h"
 #include "transport/base/text.h"
+#include "transport/wire/socket_directory.h"
+#include "transport/wire/unix_address.h"
 
 namespace monarch::tensor {
 
@@ -17,9 +20,16 @@ namespace {
 
 constexpr int kBacklog = 1'024;
 constexpr std::size_t kNameBytes = 16;
+constexpr std::size_t kFileBytes = 4;  // of its name: several processes of a rank may have one each
 
-// The name of a path that begins with "@", as the kernel has it.
+// The name of a path that begins with "@", as the kernel has it; a file's else, of those that ranks make for this.
 socklen_t machine_address(const std::string& path, sockaddr_un& address) {
+  if (path.starts_with('/')) {
+    const auto found = unix_address(path);
+    if (!found.ok() || !path.ends_with(kTensorSocketEnd)) return 0;
+    address = *found;
+    return sizeof address;
+  }
   if (path.size() < 2 || path.size() > sizeof address.sun_path || path[0] != '@') return 0;
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path + 1, path.data() + 1, path.size() - 1);
@@ -34,9 +44,29 @@ Status is_ours(int fd) {
   return Error{ErrorCode::kInvalid, text("a process of user ", peer.uid, " is at a link")};
 }
 
+Result<LinkListener> listen_at_file(std::string path) {
+  LinkListener listener;
+  listener.file = std::make_unique<SocketFile>(std::move(path), SocketFile::Folders::kOthers);
+  listener.path = listener.file->path();
+  MONARCH_TRY(listen_again(listener));
+  return listener;
+}
+
 }  // namespace
 
-Result<LinkListener> listen_on_machine() {
+Status listen_again(LinkListener& listener) {
+  MONARCH_ASSIGN(UniqueFd socket, make_stream_socket(AF_UNIX));
+  MONARCH_TRY(listener.file->bind(socket.get()));
+  if (::listen(socket.get(), kBacklog) != 0) return errno_error("listening for readers of tensors", errno);
+  listener.socket = std::move(socket);
+  return {};
+}
+
+Result<LinkListener> listen_on_machine(const std::string& stem) {
+  if (!stem.empty()) {
+    auto at_file = listen_at_file(text(stem, to_hex(random_bytes(kFileBytes)), kTensorSocketEnd));
+    if (at_file.ok()) return at_file;
+  }
   LinkListener listener;
   listener.path = text("@monarch-tensors-", to_hex(random_bytes(kNameBytes)));
   MONARCH_ASSIGN(listener.socket, make_stream_socket(AF_UNIX));

@@ -36,7 +36,7 @@ Status WayDial::start(Instant now) {
 Status WayDial::start_next(Error why, Instant now) {
   dial_.reset();
   while (why.code == ErrorCode::kGone && ++at_ < all_.size()) {
-    why_not_on_machine_ = "another network namespace";
+    why_not_on_machine_ = card_.path.starts_with('@') ? "another network namespace" : "another mount namespace";
     until_ = now + kPatience;
     auto dial = LinkDial::start(card_, all_[at_], ask_, row_link_);
     if (dial.ok()) {

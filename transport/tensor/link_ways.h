@@ -1,7 +1,7 @@
 #pragma once
 
 // WayDial: a link to an owner by whichever way there is: on the machine where both are on one, else, or where he is not
-// seen there (another network namespace), to his host.
+// seen there (another namespace), to his host.
 //
 // Thread: one.
 

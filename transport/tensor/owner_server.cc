@@ -40,6 +40,7 @@ OwnerServer::~OwnerServer() {
   while (!links_.empty()) drop(links_.begin()->first);
   for (const Mouth* const mouth : {&on_machine_, &for_hosts_}) loop_.forget(mouth->watch);
   if (accept_timer_ != 0) loop_.cancel(accept_timer_);
+  loop_.cancel(look_timer_);
 }
 
 Result<std::unique_ptr<OwnerServer>> OwnerServer::start(EventLoop& loop, OwnerPlace place) {
@@ -56,17 +57,29 @@ void OwnerServer::count_files() {
 
 Status OwnerServer::listen() {
   count_files();
-  MONARCH_ASSIGN(on_machine_.listener, listen_on_machine());
+  MONARCH_ASSIGN(on_machine_.listener, listen_on_machine(place_.sockets));
   card_.path = on_machine_.listener.path;
   if (!place_.address.empty()) {
     MONARCH_ASSIGN(HostListener for_hosts,
                    listen_for_hosts(place_.address, place_.first_port, place_.last_port, "readers of tensors"));
-    for_hosts_.listener = {.socket = std::move(for_hosts.socket), .path = {}, .port = for_hosts.port};
+    for_hosts_.listener.socket = std::move(for_hosts.socket);
+    for_hosts_.listener.port = for_hosts.port;
     card_.address = place_.address;
     card_.port = for_hosts.port;
     MONARCH_TRY(open(for_hosts_));
   }
+  if (on_machine_.listener.file) look_at_file();
   return open(on_machine_);
+}
+
+// Its folder may be emptied by others, by a log-out or a cleaner of /tmp.
+void OwnerServer::look_at_file() {
+  look_timer_ = loop_.at(SocketFile::next_look(loop_.now()), [this] { look_at_file(); });
+  if (!on_machine_.listener.file->is_missing()) return;
+  loop_.forget(std::exchange(on_machine_.watch, 0));
+  (void)listen_again(on_machine_.listener);  // the next look tries again
+  (void)open(on_machine_);                   // who cannot be watched is not reached, as if it were still missing
+  look_at_mouths();
 }
 
 Status OwnerServer::open(Mouth& mouth) {

@@ -34,8 +34,9 @@ struct OwnerPlace {
   std::string address;           // numeric, of its host for others; empty: it is not reached from elsewhere
   std::uint16_t first_port = 0;  // 0: any
   std::uint16_t last_port = 0;
-  VerbsEnd verbs{};  // by which readers READ what it publishes
-  std::string key;   // of the secrets of those that publish; empty: nobody has one
+  std::string sockets;  // how the path of its socket begins, in a folder of this user's; empty: there is none
+  VerbsEnd verbs{};     // by which readers READ what it publishes
+  std::string key;      // of the secrets of those that publish; empty: nobody has one
 };
 
 class OwnerServer {
@@ -96,6 +97,7 @@ class OwnerServer {
   OwnerServer(EventLoop& loop, OwnerPlace place);
   Status listen();
   Status open(Mouth& mouth);
+  void look_at_file();
   void accept(Mouth& mouth);
   void look_at_mouths();
   void is_no_stranger(Link& link);
@@ -127,6 +129,7 @@ class OwnerServer {
   std::map<LinkNumber, Link> links_;
   LinkRoom room_;
   LinkNumber next_ = 1;
+  TimerId look_timer_ = 0;
   TimerId accept_timer_ = 0;                                         // descriptors were short
   const std::shared_ptr<bool> life_ = std::make_shared<bool>(true);  // owners: this; deferred calls ask
 };

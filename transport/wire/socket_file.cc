@@ -45,7 +45,7 @@ Status SocketFile::bind(int socket) {
   if (::fchmod(socket, 0600) != 0) return errno_error(what, errno);
   const auto bound = [&] { return ::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0; };
   if (!bound()) {
-    if (errno != ENOENT) return errno_error(what, errno);
+    if (errno != ENOENT || folders_ == Folders::kOthers) return errno_error(what, errno);
     MONARCH_TRY(make_missing_folders(path_));
     if (!bound()) return errno_error(what, errno);
   }

@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -22,7 +23,10 @@ class SocketFile {
   // The same moment for all of a process, so that it wakes up once for them.
   static Instant next_look(Instant now);
 
-  explicit SocketFile(std::string path) : path_(std::move(path)) {}
+  // Who makes its folders where they are missing. They are others' where they may be removed before this ends.
+  enum class Folders : std::uint8_t { kOurs, kOthers };
+
+  explicit SocketFile(std::string path, Folders folders = Folders::kOurs) : path_(std::move(path)), folders_(folders) {}
   SocketFile(const SocketFile&) = delete;
   SocketFile& operator=(const SocketFile&) = delete;
   ~SocketFile() { remove(); }
@@ -36,6 +40,7 @@ class SocketFile {
 
  private:
   std::string path_;
+  Folders folders_ = Folders::kOurs;
   dev_t device_ = 0;  // to know it again
   ino_t inode_ = 0;   // 0: not bound
 };

@@ -179,6 +179,7 @@ Status TensorSession::begin_to_serve(const PostWelcome& welcome, std::uint32_t g
   if (owner_) return {};
   tensor::OwnerPlace place{.rank = {place_.mesh, place_.rank, place_.generation}};
   place.verbs = verbs_;
+  place.sockets = place_.sockets;
   if (ways_.tcp || verbs_.device != nullptr) {
     place.address = welcome.address;
     place.first_port = welcome.first_port;

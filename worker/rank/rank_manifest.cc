@@ -108,6 +108,9 @@ Result<RankPlace> read_place(const std::function<const char*(const char* name)>&
   };
   if (!take("MONARCH_RANK", place.rank)) return missing("MONARCH_RANK");
   if (!take("MONARCH_GENERATION", place.generation)) return missing("MONARCH_GENERATION");
+  const char* const questions = variable(kQuestionsVariable.data());
+  const std::string_view door = questions == nullptr ? "" : questions;
+  if (door.ends_with(".s")) place.sockets = door.substr(0, door.size() - 1);
   const char* const cause = variable(kRestartCauseVariable.data());
   if (cause != nullptr) place.restart_cause = cause;
   return place;

@@ -43,6 +43,7 @@ struct RankPlace {
   std::uint64_t generation = 0;
   std::string host;
   std::string post;           // the path of the door
+  std::string sockets;        // how the paths of its own begin; empty: it has none
   std::string restart_cause;  // why the generation before has ended; may be empty
   std::string name() const;   // "trainer/3"
 };

@@ -585,7 +585,7 @@ TEST(OwnerServer, IsDeafToAnotherUser) {
 // It ends between its answer and the reader's next word; supervision says nothing, and is not waited for without end.
 TEST(Pull, HearsThatARegistrarEndsInItsHello) {
   const Matrix matrix{4, 4};
-  LinkListener listener = listen_on_machine().value();
+  LinkListener listener = listen_on_machine({}).value();
   Card card{.machine = read_boot_id(), .path = listener.path, .address = {}, .port = 0};
   const std::string secret(reinterpret_cast<const char*>(card.secret.data()), card.secret.size());
   std::atomic<int> answered{0};

@@ -63,6 +63,9 @@ TEST(RankPlace, IsInItsEnvironment) {
   EXPECT_EQ(place->name(), "t/3");
   EXPECT_EQ(place->generation, 2U);
   EXPECT_EQ(place->restart_cause, "");
+  EXPECT_EQ(place->sockets, "");
+  environment["MONARCH_SOCKET"] = "/run/w-12345678-0/1.3.s";
+  EXPECT_EQ(read_place(get)->sockets, "/run/w-12345678-0/1.3.");
   environment["MONARCH_RESTART_CAUSE"] = "t/3 on v1 (pid 7): killed by SIGKILL";
   EXPECT_EQ(read_place(get)->restart_cause, "t/3 on v1 (pid 7): killed by SIGKILL");
   environment["MONARCH_RANK"] = "3x";
