@@ -63,7 +63,7 @@ class Actors(actors.ActorTest):
         self.assertEqual(done.out.splitlines(), [
             "0 value v1 t (0,0) counter", "3 value v2 t (1,1) counter", "1 remote error std::out_of_range: why",
             "None refused there is no rank t/9: the mesh has 4",
-            "1 b'here'"])
+            "1 b'here' True"])
         self.assert_nothing_left()
 
     def test_without_a_controller_it_runs_until_it_is_stopped(self):

@@ -1,9 +1,10 @@
 """A caller at the door of a post, as monarch-post(7) has it and in Python's standard library alone.
 
 usage: door_client.py MESH ACTOR ENDPOINT RANKS [ARGUMENT…]    calls once, prints an outcome a line
-       door_client.py card NAME TEXT                           puts a card of its rank, and asks for it
+       door_client.py card NAME TEXT                           puts a card of its rank with a key, and asks for it
 """
 
+import hmac
 import os
 import socket
 import struct
@@ -71,7 +72,7 @@ class Door:
     def __init__(self):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.connect(os.environ["MONARCH_POST"])
-        self.say(HELLO, [1, os.environ["MONARCH_MESH"], int(os.environ["MONARCH_RANK"]),
+        self.say(HELLO, [2, os.environ["MONARCH_MESH"], int(os.environ["MONARCH_RANK"]),
                          int(os.environ["MONARCH_GENERATION"]), False, [], False])
         self.version, self.host, self.meshes, *self.limits = self.hear(WELCOME)
 
@@ -88,15 +89,15 @@ class Door:
             sys.exit(f"the post says {kind}: {fields}")
         return fields if len(kinds) == 1 else (kind, fields)
 
-    def put_card(self, name, text):
-        self.say(CARD, [name, [len(text), 1, text]])
+    def put_card(self, name, text, key=b""):
+        self.say(CARD, [name, [len(text), 1, text], key])
 
     def card(self, number, mesh, rank, name, since=0):
-        """A rank's card of a generation after `since`, once there is one: that, and its text."""
+        """A rank's card of a generation after `since`, once there is one: that, and its text, and what of its key is ours."""
         self.say(CALL, [number, mesh, [[rank, 1, 1]], ["@cards", name, str(since)], False, None, [0, 0, b""]])
-        _, _, (how, _, words, _, generation, (_, _, text)) = self.hear(ANSWER)
+        _, _, (how, _, words, _, generation, (_, _, text), own) = self.hear(ANSWER)
         self.hear(OVER)
-        return generation, text if how == 0 else words
+        return generation, text if how == 0 else words, own
 
     def call(self, number, mesh, ranks, target, arguments):
         """Each rank's outcome: its number, how it ended, and the value or the text."""
@@ -108,15 +109,19 @@ class Door:
                 if fields[1]:
                     yield None, "refused", fields[1]
                 return
-            _, rank, (how, type_name, text, _, _, (_, _, here)) = fields
+            _, rank, (how, type_name, text, _, _, (_, _, here), _) = fields
             yield rank, KINDS[how], unpack(here)[0] if how == 0 else f"{type_name}: {text}"
 
 
 if __name__ == "__main__":
     door = Door()
     if sys.argv[1] == "card":
-        door.put_card(sys.argv[2], sys.argv[3].encode())
-        print(*door.card(1, os.environ["MONARCH_MESH"], int(os.environ["MONARCH_RANK"]), sys.argv[2]))
+        mesh, rank, generation = (os.environ["MONARCH_" + word] for word in ("MESH", "RANK", "GENERATION"))
+        key = os.urandom(32)
+        door.put_card(sys.argv[2], sys.argv[3].encode(), key)
+        *card, own = door.card(1, mesh, int(rank), sys.argv[2])
+        of_us = f"rank {rank} generation {generation} of {mesh}"
+        print(*card, own == hmac.digest(key, of_us.encode(), "sha256"))
         sys.exit()
     wanted = [int(rank) for rank in sys.argv[4].split(",")]
     for rank, kind, words in sorted(door.call(1, sys.argv[1], wanted, sys.argv[2:4], sys.argv[5:]), key=str):
