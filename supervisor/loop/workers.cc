@@ -29,6 +29,8 @@ namespace {
 // ms between them, and what queues up while nobody reads is well below the burst.
 constexpr std::uint32_t kMessagesPerSecond = 2'000;
 constexpr std::uint32_t kMessageBurst = 4'000;
+constexpr std::uint64_t kMessageBytesPerSecond = 16U << 20U;  // beats of some thousand ranks, ten times a second
+constexpr std::uint64_t kMessageBytesBurst = 128U << 20U;
 
 // A quarter of all descriptors, whatever hosts send: the rest is for hosts, viewers and the journal.
 std::size_t most_copies_open() {
@@ -68,7 +70,10 @@ Status Workers::open() {
   ports_ = known_ports(shared_.files.directory);
   ServerOptions control = port_options(ports_.control);
   control.listener = kept_listener(0, ports_.control);
-  control.peer = {.per_second = kMessagesPerSecond, .burst = kMessageBurst};
+  control.peer = {.per_second = kMessagesPerSecond,
+                  .burst = kMessageBurst,
+                  .bytes_per_second = kMessageBytesPerSecond,
+                  .bytes_burst = kMessageBytesBurst};
   auto control_link = ServerLink::bind(*context_, control, *keys_);
   if (!control_link.ok()) return port_error(control_link.error());
   control_link_ = std::move(*control_link);

@@ -158,7 +158,7 @@ std::optional<InboundMessage> ServerLink::accept(std::vector<ZmqFrame>& frames) 
     ++counters_.oversize;
   } else if (frames[1].user_id().empty()) {
     ++counters_.unidentified;
-  } else if (loop_ != nullptr && !budget_.take(frames[1].user_id(), loop_->loop().now())) {
+  } else if (loop_ != nullptr && !budget_.take(frames[1].user_id(), size, loop_->loop().now())) {
     ++counters_.flooded;
   } else {
     ++counters_.messages;
