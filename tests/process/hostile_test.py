@@ -103,8 +103,8 @@ class HostileTest(jobs.JobTest):
         if not harness.SANITIZED:
             self.assertLess(self.resident(process) - resident, most, "KiB")
 
-    def resident(self, process):
-        return int(re.search(r"VmRSS:\s+(\d+)", self.read(f"/proc/{process.pid}/status")).group(1))
+    def resident(self, process, field="VmRSS"):
+        return int(re.search(rf"{field}:\s+(\d+)", self.read(f"/proc/{process.pid}/status")).group(1))
 
 
     def open_files(self, process):
@@ -254,6 +254,18 @@ class Insider(HostileTest):
         resident = self.resident(supervisor)
         self.assertEqual(self.order("huge", 5), 5)
         self.assert_grew_little(supervisor, resident)
+        self.assert_undisturbed(run)
+
+    def test_a_message_of_any_number_of_frames_takes_no_memory_for_it(self):
+        run = self.running_with_rogue()
+        supervisor = self.process("supervisor")
+        before = self.resident(supervisor, "VmHWM")
+        self.assertEqual(self.order("endless", 1_500), 1_500)
+        harness.wait_for(lambda: self.counters()["control.hoarded"] - self.before["control.hoarded"] > 0, self.supervisor_log)
+        self.assertRegex(self.supervisor_log(), r"a connection of 127\.0\.\d+\.\d+ \d+ was ended: \d+(\.\d)?MiB of it lay here as messages that had no end")
+        # 97 MiB, and what comes between two looks; 1,500 MiB without them.
+        self.assertLess(self.resident(supervisor, "VmHWM") - before, 750 << 10)
+        self.assertEqual(self.process("supervisor").pid, supervisor.pid)
         self.assert_undisturbed(run)
 
     def test_what_is_longer_than_it_may_be_is_not_read_whatever_message_has_it(self):

@@ -295,6 +295,13 @@ class Rogue {
       repeat(number, *control_, of_size(limits::kControlPayloadBytes + kDisconnectSlack + 1));
     } else if (word == "frames") {
       repeat(number, *control_, [] { return std::vector<ZmqFrame>(kFramesPerMessage + 1); });
+    } else if (word == "endless") {
+      const auto bytes = std::make_shared<const std::string>(limits::kControlPayloadBytes, 'x');
+      repeat(1, *control_, [&] {
+        std::vector<ZmqFrame> frames;
+        for (int frame = 0; frame < number; ++frame) frames.push_back(ZmqFrame::hold(*bytes, bytes));
+        return frames;
+      });
     } else if (word == "output") {
       repeat(number, *bulk_, [this] { return frames_of(number_of<Output>(), encode_payload(Output{}), job_); });
     } else if (word == "stretch") {

@@ -27,8 +27,17 @@ Status prepare_client(ZmqSocket& socket, const ClientOptions& options, const Cur
 }  // namespace
 
 ClientLink::ClientLink(std::unique_ptr<ZmqSocket> socket, std::unique_ptr<ZmqMonitor> monitor,
-                       std::size_t message_bytes)
-    : socket_(std::move(socket)), monitor_(std::move(monitor)), message_bytes_(message_bytes) {}
+                       const LinkOptions& options)
+    : socket_(std::move(socket)),
+      monitor_(std::move(monitor)),
+      message_bytes_(options.message_bytes),
+      unread_bytes_(options.unread_bytes) {}
+
+void ClientLink::watch_unread(UnreadWatch& watch) {
+  if (unread_bytes_ == 0) return;
+  unread_ = std::make_unique<UnreadPort>(watch, unread_bytes_ + message_bytes_);
+  monitor_->when_connected([this](int descriptor) { unread_->opened(descriptor); });
+}
 
 Result<std::unique_ptr<ClientLink>> ClientLink::connect(ZmqContext& context, const ClientOptions& options,
                                                         const CurveKeyPair& keys) {
@@ -38,7 +47,7 @@ Result<std::unique_ptr<ClientLink>> ClientLink::connect(ZmqContext& context, con
   MONARCH_TRY(prepare_client(*socket, options, keys));
   MONARCH_ASSIGN(auto monitor, ZmqMonitor::attach(context, *socket));
   MONARCH_TRY(socket->connect(endpoint));
-  return std::unique_ptr<ClientLink>(new ClientLink(std::move(socket), std::move(monitor), options.link.message_bytes));
+  return std::unique_ptr<ClientLink>(new ClientLink(std::move(socket), std::move(monitor), options.link));
 }
 
 // Without a connection libzmq would queue it.
@@ -50,7 +59,9 @@ Status ClientLink::send(std::vector<ZmqFrame>& frames) {
 std::optional<std::vector<ZmqFrame>> ClientLink::receive() {
   std::vector<ZmqFrame> frames;
   for (;;) {
-    const auto taken = socket_->receive(frames, kFramesPerMessage);
+    ZmqArrival arrival;
+    const auto taken = socket_->receive(frames, kFramesPerMessage, 0, &arrival);
+    if (unread_) unread_->handed_out(arrival);
     if (taken == ZmqSocket::Taken::kNothing) return std::nullopt;
     std::size_t size = 0;
     for (const ZmqFrame& frame : frames) size += frame.size();

@@ -15,6 +15,7 @@
 #include "transport/base/result.h"
 #include "transport/zmq/link_options.h"
 #include "transport/zmq/monitor.h"
+#include "transport/zmq/unread_watch.h"
 
 namespace monarch {
 
@@ -50,17 +51,22 @@ class ClientLink {
   // What the monitor said since; nothing behind the event that finishes the link.
   std::optional<ClientEvent> next_event();
 
+  // Ends the connection where what has come of it and was not received yet is too much.
+  void watch_unread(UnreadWatch& watch);
+
   bool connected() const { return connected_; }
   std::uint64_t refused_messages() const { return refused_messages_; }
   ZmqSocket& socket() { return *socket_; }
   ZmqSocket& monitor_socket() { return monitor_->socket(); }
 
  private:
-  ClientLink(std::unique_ptr<ZmqSocket> socket, std::unique_ptr<ZmqMonitor> monitor, std::size_t message_bytes);
+  ClientLink(std::unique_ptr<ZmqSocket> socket, std::unique_ptr<ZmqMonitor> monitor, const LinkOptions& options);
 
   std::unique_ptr<ZmqSocket> socket_;
   std::unique_ptr<ZmqMonitor> monitor_;
-  std::size_t message_bytes_;
+  const std::size_t message_bytes_;
+  const std::uint64_t unread_bytes_;
+  std::unique_ptr<UnreadPort> unread_;
   bool connected_ = false;
   bool finished_ = false;
   std::uint64_t refused_messages_ = 0;

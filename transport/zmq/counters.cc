@@ -38,6 +38,7 @@ std::vector<std::pair<std::string, std::uint64_t>> LinkCounters::named(std::stri
   add("oversize", oversize);
   add("malformed", malformed);
   add("flooded", flooded);
+  add("hoarded", hoarded);
   add("unidentified", unidentified);
   add("named_itself", named_itself);
   add("sends_gone", sends_gone);

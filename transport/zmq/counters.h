@@ -30,6 +30,7 @@ struct LinkCounters {
   std::uint64_t oversize = 0;      // above the port's limit; far above it libzmq disconnects without a word
   std::uint64_t malformed = 0;     // no frame, or too many
   std::uint64_t flooded = 0;       // beyond what its sender may say
+  std::uint64_t hoarded = 0;       // connections that were ended since too much of them lay here unread
   std::uint64_t unidentified = 0;  // no User-Id: cannot happen while the ZAP handler lives
   std::uint64_t named_itself = 0;  // chose its own routing id, which our links never do
   std::uint64_t sends_gone = 0;    // to a link that the ROUTER no longer holds

@@ -86,6 +86,7 @@ Result<std::unique_ptr<ZmqMonitor>> ZmqMonitor::attach(ZmqContext& context, ZmqS
 }
 
 ZmqMonitor::~ZmqMonitor() {
+  hears_ = nullptr;
   // WARNING: the order matters. An I/O thread that finds its event's reader closed waits for ever (4.3.4), and so would
   // the stop below if the queue was full.
   while (next()) {
@@ -97,7 +98,10 @@ std::optional<MonitorEvent> ZmqMonitor::next() {
   std::vector<ZmqFrame> frames;
   while (events_->receive(frames, kEventFrames) == ZmqSocket::Taken::kMessage) {
     const EventFrame frame = event_frame(frames[0].bytes());
-    if ((frame.number & (ZMQ_EVENT_CONNECTED | ZMQ_EVENT_ACCEPTED)) != 0) tell_thin(static_cast<int>(frame.value));
+    if ((frame.number & (ZMQ_EVENT_CONNECTED | ZMQ_EVENT_ACCEPTED)) != 0) {
+      tell_thin(static_cast<int>(frame.value));
+      if (hears_) hears_(static_cast<int>(frame.value));
+    }
     if (const auto event = event_of(frame.number)) return event;
   }
   return std::nullopt;

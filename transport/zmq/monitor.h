@@ -7,8 +7,10 @@
 // Thread: that of the watched socket. Lifetime: ends before the watched socket does.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "transport/base/result.h"
 #include "transport/zmq/socket.h"
@@ -34,6 +36,8 @@ class ZmqMonitor {
 
   // Nothing: there is no more for now.
   std::optional<MonitorEvent> next();
+  // Hears of each connection from now on, by its descriptor, which is libzmq's and may be closed by then.
+  void when_connected(std::function<void(int descriptor)> hears) { hears_ = std::move(hears); }
   // Once after a bind, before any next(): the listening socket, which is libzmq's.
   std::optional<int> listener();
   ZmqSocket& socket() { return *events_; }
@@ -43,6 +47,7 @@ class ZmqMonitor {
 
   ZmqSocket& watched_;
   std::unique_ptr<ZmqSocket> events_;
+  std::function<void(int)> hears_;
 };
 
 }  // namespace monarch

@@ -27,6 +27,7 @@ ReconnectingClient::~ReconnectingClient() {
 
 Status ReconnectingClient::open() {
   MONARCH_ASSIGN(link_, ClientLink::connect(context_, options_, keys_));
+  link_->watch_unread(loop_.unread());
   // Events first: the connection is announced before its first message.
   monitor_watch_ = loop_.watch(
       link_->monitor_socket(), [this] { return take_event(); }, ZmqLoop::Pace::kSeldom);

@@ -84,7 +84,8 @@ ServerLink::ServerLink(std::unique_ptr<ZmqSocket> socket, std::unique_ptr<ZmqMon
     : socket_(std::move(socket)),
       monitor_(std::move(monitor)),
       message_bytes_(options.link.message_bytes),
-      budget_(options.peer) {}
+      budget_(options.peer),
+      unread_bytes_(options.link.unread_bytes) {}
 
 Result<std::unique_ptr<ServerLink>> ServerLink::bind(ZmqContext& context, const ServerOptions& options,
                                                      const CurveKeyPair& keys) {
@@ -113,6 +114,10 @@ ServerLink::~ServerLink() {
 void ServerLink::attach(ZmqLoop& loop, std::function<void(InboundMessage&&)> on_message) {
   MONARCH_ASSERT(loop_ == nullptr);
   loop_ = &loop;
+  if (unread_bytes_ > 0) {
+    unread_ = std::make_unique<UnreadPort>(loop.unread(), unread_bytes_ + message_bytes_);
+    monitor_->when_connected([this](int descriptor) { unread_->opened(descriptor); });
+  }
   message_watch_ = loop.watch(*socket_, [this, on_message = std::move(on_message)] {
     std::optional<InboundMessage> message;
     if (!receive_one(message)) return false;
@@ -137,8 +142,12 @@ std::optional<InboundMessage> ServerLink::receive() {
 }
 
 bool ServerLink::receive_one(std::optional<InboundMessage>& message) {
+  constexpr std::size_t kNames = 1;  // of links
   std::vector<ZmqFrame> frames;
-  switch (socket_->receive(frames, kFramesPerMessage + 1)) {
+  ZmqArrival arrival;
+  const ZmqSocket::Taken taken = socket_->receive(frames, kFramesPerMessage + kNames, kNames, &arrival);
+  if (unread_) unread_->handed_out(arrival);
+  switch (taken) {
     case ZmqSocket::Taken::kNothing: return false;
     case ZmqSocket::Taken::kTooManyFrames: ++counters_.malformed; return true;
     case ZmqSocket::Taken::kMessage: message = accept(frames); return true;
@@ -186,6 +195,7 @@ void ServerLink::linger(Duration patience) {
 
 LinkCounters ServerLink::counters() {
   while (const auto event = monitor_->next()) counters_.count(*event);
+  if (unread_) counters_.hoarded = unread_->ended();
   return counters_;
 }
 

@@ -86,6 +86,8 @@ class ServerLink {
   int listener_ = -1;  // libzmq's
   LinkCounters counters_;
   PeerBudget budget_;
+  const std::uint64_t unread_bytes_;
+  std::unique_ptr<UnreadPort> unread_;  // once it is attached
   ZmqLoop* loop_ = nullptr;
   ZmqWatchId message_watch_ = 0;
   ZmqWatchId monitor_watch_ = 0;

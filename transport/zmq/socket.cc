@@ -9,6 +9,19 @@
 
 namespace monarch {
 
+namespace {
+
+// A frame as a message of CURVE (RFC 26: 8 bytes of name, 8 of nonce, 16 of the box, 1 of flags) within a frame of ZMTP
+// (RFC 23: flags, and 1 or 8 bytes of size).
+std::uint64_t travelling_bytes(std::uint64_t frame) {
+  constexpr std::uint64_t kAround = 33;
+  constexpr std::uint64_t kLong = 256;
+  const std::uint64_t boxed = frame + kAround;
+  return boxed + (boxed < kLong ? 2 : 9);
+}
+
+}  // namespace
+
 Result<std::unique_ptr<ZmqSocket>> ZmqSocket::create(ZmqContext& context, int kind) {
   void* native = zmq_socket(context.native(), kind);
   if (native == nullptr) return zmq_error("making a zmq socket", errno);
@@ -77,7 +90,8 @@ Status ZmqSocket::send(std::span<ZmqFrame> frames) {
   return {};
 }
 
-ZmqSocket::Taken ZmqSocket::receive(std::vector<ZmqFrame>& frames, std::size_t limit) {
+ZmqSocket::Taken ZmqSocket::receive(std::vector<ZmqFrame>& frames, std::size_t limit, std::size_t names,
+                                    ZmqArrival* arrival) {
   frames.clear();
   std::size_t count = 0;
   for (;;) {
@@ -90,6 +104,10 @@ ZmqSocket::Taken ZmqSocket::receive(std::vector<ZmqFrame>& frames, std::size_t l
       return Taken::kNothing;
     }
     const bool more = zmq_msg_more(raw) != 0;
+    if (arrival != nullptr && count >= names) {
+      arrival->bytes += travelling_bytes(zmq_msg_size(raw));
+      arrival->descriptor = zmq_msg_get(raw, ZMQ_SRCFD);
+    }
     ++count;
     if (count <= limit) frames.push_back(std::move(frame));
     if (more) continue;

@@ -19,6 +19,12 @@
 
 namespace monarch {
 
+// What a message was on its way.
+struct ZmqArrival {
+  int descriptor = -1;      // the connection's, libzmq's; -1: not known
+  std::uint64_t bytes = 0;  // with all that CURVE and ZMTP put around its frames
+};
+
 class ZmqSocket {
  public:
   // `kind` and the option numbers are libzmq's; only transport/zmq names them.
@@ -40,8 +46,9 @@ class ZmqSocket {
   Status send(std::span<ZmqFrame> frames);
 
   enum class Taken : std::uint8_t { kNothing, kMessage, kTooManyFrames };
-  // Takes one whole message. One of more than `limit` frames is consumed and dropped.
-  Taken receive(std::vector<ZmqFrame>& frames, std::size_t limit);
+  // Takes one whole message. One of more than `limit` frames is consumed and dropped. `names`: of how many frames in
+  // front, which a ROUTER makes, nothing has travelled.
+  Taken receive(std::vector<ZmqFrame>& frames, std::size_t limit, std::size_t names = 0, ZmqArrival* arrival = nullptr);
 
   void* native() const { return native_; }
 

@@ -56,12 +56,14 @@ void ZmqLoop::turn(Instant deadline) {
   // WARNING: the descriptor of a zmq socket (ZMQ_FD) is edge-triggered and may be consumed by a send; zmq_poll asks
   // ZMQ_EVENTS each time, so nothing is missed.
   const bool left_out = looked_at.size() < watches_.size();
-  const Instant until = std::min({deadline, loop_.next_due(), left_out ? seldom_due_ : Instant::never()});
+  const Instant until =
+      std::min({deadline, loop_.next_due(), unread_.next_due(), left_out ? seldom_due_ : Instant::never()});
   const long wait = EventLoop::wait_milliseconds(begin, until);
   const int ready = zmq_poll(items.data(), static_cast<int>(items.size()), wait);
   MONARCH_ASSERT(ready >= 0 || errno == EINTR);
   loop_.read_clock();
   if (all) seldom_due_ = loop_.now() + kSeldomEvery;
+  unread_.look(loop_.now());
   if (ready > 0) {
     // A handler may add watches; they are behind these and wait for the next turn.
     for (std::size_t i = 0; i + 1 < items.size(); ++i) {

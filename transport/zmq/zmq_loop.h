@@ -14,6 +14,7 @@
 
 #include "transport/loop/event_loop.h"
 #include "transport/zmq/socket.h"
+#include "transport/zmq/unread_watch.h"
 
 namespace monarch {
 
@@ -38,6 +39,8 @@ class ZmqLoop {
   void forget(ZmqWatchId id);
 
   EventLoop& loop() { return loop_; }
+  // Of all connections that are served here.
+  UnreadWatch& unread() { return unread_; }
 
   // Turns until stop() of either loop.
   void run();
@@ -56,6 +59,7 @@ class ZmqLoop {
   void serve(Watch& watch, bool readable, bool writable);
 
   EventLoop& loop_;
+  UnreadWatch unread_;
   ZmqWatchId next_id_ = 1;
   std::vector<std::unique_ptr<Watch>> watches_;
   Instant seldom_due_;  // then those are looked at again

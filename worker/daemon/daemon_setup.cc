@@ -82,6 +82,7 @@ Result<Setup> set_up(const UniqueFd& stash, BootstrapRefusal& refusal) {
   // A piece of output is a control message's size and its frame.
   bulk.link.high_water_mark = limits::kBulkHighWaterMark;
   bulk.link.message_bytes = limits::kBulkPayloadBytes;
+  control.link.unread_bytes = bulk.link.unread_bytes = 0;  // a supervisor is believed
   MONARCH_ASSIGN(const Term on_disk, read_promise(bootstrap.state_directory));
   found.promised = std::max(found.promised, on_disk);
   if (first_start) MONARCH_TRY(claim_directories(found));

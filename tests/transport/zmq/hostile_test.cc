@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/transport/zmq/zmq_lab.h"
+#include "transport/base/clock.h"
 
 namespace monarch {
 namespace {
@@ -215,6 +216,85 @@ TEST(Hostile, MessageOfTooManyFramesIsDroppedAndCounted) {
   ASSERT_TRUE(lab.until([&] { return !lab.inbound.empty(); }));
   EXPECT_EQ(lab.inbound.front().frames.size(), kFramesPerMessage);
   EXPECT_EQ(lab.counters().malformed, 1U);
+}
+
+// Frames of a size that passes, and no last one: all of them lie in our memory, and nobody sees any.
+TEST(Hostile, MessageThatDoesNotEndEndsItsConnection) {  // X39
+  constexpr std::uint64_t kMost = 2U << 20U;
+  ZmqLab lab({.server = {.message_bytes = 64U << 10U, .unread_bytes = kMost}});
+  lab.bind();
+  const CurveKeyPair keys = key_pair();
+  const CurveKeyPair good_keys = key_pair();
+  lab.allow({{keys.public_key, "worker/h1"}, {good_keys.public_key, "worker/h2"}});
+  const auto good = lab.client(good_keys);
+  expect_served(lab, *good, "worker/h2");
+  BrokenWay way(lab, kMost + (1U << 20U));
+  ClientOptions options = lab.client_options();
+  options.port = way.port();
+  RecordedClient hoarder(*lab.context, *lab.loop, options, keys);
+  ASSERT_TRUE(lab.until([&] { return hoarder.link->connected(); }));
+  std::vector<ZmqFrame> endless;
+  for (int frame = 0; frame < 128; ++frame) endless.push_back(ZmqFrame::copy(std::string(60'000, 'x')));
+  ASSERT_TRUE(hoarder.link->send(endless).ok());
+  ASSERT_TRUE(lab.until([&] { return lab.counters().hoarded == 1; })) << way.gone();
+  ASSERT_TRUE(lab.until([&] { return hoarder.saw(ClientEvent::kDisconnected); }));
+  EXPECT_GT(way.gone(), kMost);
+  ASSERT_TRUE(lab.until([&] { return lab.loop->unread().unread() < 4'096; })) << "it has gone with its connection";
+  expect_served(lab, *good, "worker/h2");
+  EXPECT_FALSE(good->saw(ClientEvent::kDisconnected));
+  EXPECT_EQ(lab.counters().hoarded, 1U);
+}
+
+// What was handed out is counted to the byte: of a connection that says ever so much nothing adds up.
+TEST(Hostile, NobodyIsTakenForOneThatHoards) {
+  ZmqLab lab({.server = {.message_bytes = 64U << 10U, .unread_bytes = 64U << 10U}});
+  lab.bind();
+  const CurveKeyPair keys = key_pair();
+  lab.allow({{keys.public_key, "worker/h1"}});
+  const auto peer = lab.client(keys);
+  ASSERT_TRUE(lab.until([&] { return peer->link->connected(); }));
+  for (std::size_t message = 0; message < 300; ++message) {
+    std::vector<ZmqFrame> frames;
+    for (const std::size_t size : {message, std::size_t{222}, std::size_t{223}, std::size_t{30'000}}) {
+      frames.push_back(ZmqFrame::copy(std::string(size, 'x')));
+    }
+    ASSERT_TRUE(peer->link->send(frames).ok());
+    std::vector<ZmqFrame> many(kFramesPerMessage + 3);  // passed over, and counted all the same
+    ASSERT_TRUE(peer->link->send(many).ok());
+    lab.inbound.clear();
+    ASSERT_TRUE(lab.until([&] { return !lab.inbound.empty() && lab.counters().malformed == message + 1; }));
+  }
+  const Instant later = boot_now() + UnreadWatch::kEvery;
+  ASSERT_TRUE(lab.until([&] { return boot_now() > later; }));
+  lab.loop->unread().look(boot_now() + Duration::seconds(2));
+  EXPECT_LT(lab.loop->unread().unread(), 4'096U) << "a handshake, and beats";
+  EXPECT_EQ(lab.counters().hoarded, 0U);
+  EXPECT_FALSE(peer->saw(ClientEvent::kDisconnected));
+}
+
+// The other way round: a server that would fill who has dialled it.
+TEST(Hostile, AServersMessageThatDoesNotEndEndsTheConnection) {
+  constexpr std::uint64_t kMost = 2U << 20U;
+  ZmqLab lab({.server = {.message_bytes = 64U << 10U}});
+  lab.bind();
+  const CurveKeyPair keys = key_pair();
+  lab.allow({{keys.public_key, "worker/h1"}});
+  ClientOptions options = lab.client_options();
+  options.link.unread_bytes = kMost;
+  RecordedClient dialled(*lab.context, *lab.loop, options, keys);
+  dialled.link->watch_unread(lab.loop->unread());
+  ASSERT_TRUE(lab.until([&] { return dialled.link->connected(); }));
+  expect_served(lab, dialled, "worker/h1");
+  std::vector<ZmqFrame> large;
+  for (int frame = 0; frame < 16; ++frame) large.push_back(ZmqFrame::copy(std::string(60'000, 'x')));
+  const LinkId link = lab.from("worker/h1")->link;
+  dialled.pause();
+  for (int message = 0; message < 8; ++message) {
+    std::vector<ZmqFrame> again;
+    for (const ZmqFrame& frame : large) again.push_back(ZmqFrame::copy(frame.bytes()));
+    ASSERT_TRUE(lab.server->send(link, again).ok());
+  }
+  ASSERT_TRUE(lab.until([&] { return dialled.saw(ClientEvent::kDisconnected); }));
 }
 
 TEST(Hostile, FloodOfOnePeerDoesNotHoldUpAnother) {  // X08

@@ -143,4 +143,42 @@ const InboundMessage* ZmqLab::from(std::string_view user_id) const {
   return found == inbound.end() ? nullptr : &*found;
 }
 
+// ---- A way that breaks.
+
+BrokenWay::BrokenWay(ZmqLab& lab, std::uint64_t most)
+    : lab_(lab), most_(most), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const raw = reinterpret_cast<sockaddr*>(&address);  // as bind(2) has it
+  EXPECT_EQ(::bind(listener_.get(), raw, size), 0);
+  EXPECT_EQ(::listen(listener_.get(), 1), 0);
+  EXPECT_EQ(::getsockname(listener_.get(), raw, &size), 0);
+  port_ = ntohs(address.sin_port);
+  server_ = lab.raw_connection();
+  pass();
+}
+
+BrokenWay::~BrokenWay() { lab_.events->cancel(timer_); }
+
+void BrokenWay::pass() {
+  if (!client_.valid()) client_ = UniqueFd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  std::array<char, 65'536> piece{};
+  while (client_.valid() && gone_ < most_) {
+    const std::size_t room = std::min<std::uint64_t>(piece.size(), most_ - gone_);
+    const ssize_t got = ::recv(client_.get(), piece.data(), room, MSG_DONTWAIT);
+    if (got <= 0) break;
+    const ssize_t sent = ::send(server_.get(), piece.data(), static_cast<std::size_t>(got), MSG_NOSIGNAL);
+    gone_ += sent > 0 ? static_cast<std::uint64_t>(sent) : 0;
+    if (sent != got) break;
+  }
+  for (ssize_t got = 1; client_.valid() && got > 0;) {
+    got = ::recv(server_.get(), piece.data(), piece.size(), MSG_DONTWAIT);
+    if (got > 0) (void)!::send(client_.get(), piece.data(), static_cast<std::size_t>(got), MSG_NOSIGNAL);
+    if (got == 0) ::shutdown(client_.get(), SHUT_RDWR);
+  }
+  timer_ = lab_.events->at(boot_now() + Duration::milliseconds(1), [this] { pass(); });
+}
+
 }  // namespace monarch

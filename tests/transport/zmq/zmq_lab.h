@@ -30,6 +30,8 @@ class RecordedClient {
 
   bool saw(ClientEvent event) const;
   Status send(std::string_view bytes);
+  // What comes is received no more.
+  void pause() { loop_.forget(message_watch_); }
 
   std::unique_ptr<ClientLink> link;
   std::vector<ClientEvent> events;
@@ -74,6 +76,31 @@ class ZmqLab {
   std::unique_ptr<ZapHandler> zap;
   std::unique_ptr<ServerLink> server;
   std::vector<InboundMessage> inbound;
+};
+
+// A way to the lab's port that ends for what a client says once so many bytes of it have gone, and stays open: whoever
+// sends more has begun a message that does not end. The lab's loop runs it.
+class BrokenWay {
+ public:
+  BrokenWay(ZmqLab& lab, std::uint64_t most);
+  ~BrokenWay();
+  BrokenWay(const BrokenWay&) = delete;
+  BrokenWay& operator=(const BrokenWay&) = delete;
+  // Where a client dials instead.
+  std::uint16_t port() const { return port_; }
+  std::uint64_t gone() const { return gone_; }  // bytes
+
+ private:
+  void pass();
+
+  ZmqLab& lab_;
+  const std::uint64_t most_;
+  UniqueFd listener_;
+  std::uint16_t port_ = 0;
+  UniqueFd client_;
+  UniqueFd server_;
+  std::uint64_t gone_ = 0;
+  TimerId timer_ = 0;
 };
 
 CurveKeyPair key_pair();
