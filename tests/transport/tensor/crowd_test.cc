@@ -22,7 +22,7 @@
 namespace monarch::tensor {
 namespace {
 
-constexpr LinkWays kByTcp{.machine = {}, .shm = false, .verbs = false, .tcp = true};
+const LinkWays kByTcp{.machine = {}, .shm = false, .verbs = false, .tcp = true};
 
 std::size_t open_in(pid_t process) {
   std::size_t count = 0;
