@@ -174,8 +174,9 @@ Status Post::on_line(HostId from, PeerVia via, post_event::PeerMessage&& message
     std::visit([&](const auto& one) { resume_later(from, via, one.ends); }, message);
     return {};
   }
-  const std::uint64_t beside = frames.size() > 1 ? frames[1].bytes().size() : 0;
-  awaited_[{from, via}].said(std::move(message), aside ? std::optional(aside->number) : std::nullopt, beside);
+  std::uint64_t bytes = 0;
+  for (const ZmqFrame& frame : frames) bytes += frame.size();
+  awaited_[{from, via}].said(std::move(message), aside ? std::optional(aside->number) : std::nullopt, bytes);
   go_on(from, via);
   return {};
 }
@@ -183,7 +184,8 @@ Status Post::on_line(HostId from, PeerVia via, post_event::PeerMessage&& message
 void Post::on_body(HostId from, PeerVia via, BodyStream::Arrived&& body) {
   auto& awaited = awaited_[{from, via}];
   const std::uint64_t number = body.number;
-  awaited.arrived(number, std::move(body));
+  const std::uint64_t bytes = body.bytes;
+  awaited.arrived(number, std::move(body), bytes);
   go_on(from, via);
 }
 

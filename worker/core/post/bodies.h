@@ -1,12 +1,13 @@
 #pragma once
 
-// Bodies: who still needs which bytes, of those that a post carries and whose driver has them. HeldBody is one need;
-// when the last has ended the driver may let the bytes go.
+// Bodies: who still needs which bytes, of those that a post carries and whose driver has them, and how many are of
+// which host. HeldBody is one need; when the last has ended the driver may let the bytes go.
 //
 // Thread: values of one core; pure. A HeldBody ends before its Bodies.
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,37 +20,55 @@ class HeldBody;
 
 class Bodies {
  public:
-  // What came with an event.
-  HeldBody hold(const CallBody& body);
+  // What came with an event; `from`: of another host, which it counts for.
+  HeldBody hold(const CallBody& body, std::optional<HostId> from = {});
   // Those that nobody needs any more, since the last time.
   std::vector<BodyId> take_free() { return std::exchange(free_, {}); }
   std::size_t held() const { return needs_.size(); }
+  // Each once.
   std::uint64_t bytes() const { return bytes_; }
+  std::uint64_t bytes_of(HostId host) const {
+    const auto found = bytes_of_.find(host);
+    return found == bytes_of_.end() ? 0 : found->second;
+  }
 
  private:
   friend class HeldBody;
-  void add(const CallBody& body) {
-    if (needs_[body.at]++ == 0) bytes_ += body.bytes;
+  struct Need {
+    std::uint64_t count = 0;
+    std::optional<HostId> from;
+  };
+  void add(const CallBody& body, const std::optional<HostId>& from = {}) {
+    Need& need = needs_[body.at];
+    if (need.count++ > 0) return;
+    need.from = from;
+    bytes_ += body.bytes;
+    if (from) bytes_of_[*from] += body.bytes;
   }
   void remove(const CallBody& body) {
     const auto found = needs_.find(body.at);
     MONARCH_ASSERT(found != needs_.end());
-    if (--found->second > 0) return;
-    needs_.erase(found);
+    if (--found->second.count > 0) return;
     bytes_ -= body.bytes;
+    if (const auto of = found->second.from ? bytes_of_.find(*found->second.from) : bytes_of_.end();
+        of != bytes_of_.end() && (of->second -= body.bytes) == 0) {
+      bytes_of_.erase(of);
+    }
+    needs_.erase(found);
     free_.push_back(body.at);
   }
 
-  std::map<BodyId, std::uint64_t> needs_;
+  std::map<BodyId, Need> needs_;
   std::vector<BodyId> free_;
-  std::uint64_t bytes_ = 0;  // of all, each once
+  std::uint64_t bytes_ = 0;
+  std::map<HostId, std::uint64_t> bytes_of_;
 };
 
 class HeldBody {
  public:
   HeldBody() = default;
-  HeldBody(Bodies& bodies, const CallBody& body) : bodies_(&bodies), body_(body) {
-    if (holds()) bodies_->add(body_);
+  HeldBody(Bodies& bodies, const CallBody& body, const std::optional<HostId>& from) : bodies_(&bodies), body_(body) {
+    if (holds()) bodies_->add(body_, from);
   }
   HeldBody(const HeldBody& other) : bodies_(other.bodies_), body_(other.body_) {
     if (holds()) bodies_->add(body_);
@@ -74,6 +93,6 @@ class HeldBody {
   CallBody body_;
 };
 
-inline HeldBody Bodies::hold(const CallBody& body) { return {*this, body}; }
+inline HeldBody Bodies::hold(const CallBody& body, std::optional<HostId> from) { return {*this, body, from}; }
 
 }  // namespace monarch

@@ -13,6 +13,8 @@ namespace monarch {
 
 namespace {
 
+constexpr std::uint64_t kBytesOfARank = 64;  // of a call: what is kept for each
+
 Error refused(std::string why) { return {ErrorCode::kInvalid, std::move(why)}; }
 
 // Nothing that is quoted or sent on has a name that is longer.
@@ -65,12 +67,15 @@ Result<CallTable::Entered> entered_of(const PostCall& call, const CallerName& ca
     return refused(text("the signature of ", kCardsActor, " is a generation"));
   }
   MONARCH_ASSIGN(std::vector<Rank> ranks, ranks_of(call, roster.ranks_of(*mesh)));
+  const CallTarget& target = call.target;
+  const std::uint64_t bytes = call.body.bytes + target.actor.size() + target.endpoint.size() + target.signature.size() +
+                              ranks.size() * kBytesOfARank;
   return CallTable::Entered{.mesh = *mesh,
                             .ranks = std::move(ranks),
                             .quiet = call.quiet,
                             .deadline = call.deadline,
-                            .bytes = call.body.bytes,
-                            .what = text(call.target.actor, '.', call.target.endpoint)};
+                            .bytes = bytes,
+                            .what = text(target.actor, '.', target.endpoint)};
 }
 
 std::optional<std::uint64_t> known_generation(const CallTarget& target) {

@@ -40,11 +40,11 @@ void CallerGate::judge(Waiting&& one, Instant now) {
 
 bool CallerGate::has_room_for(const Waiting& one) const {
   std::size_t calls = 0;
-  std::uint64_t bytes = one.ordered.content->body.bytes();
+  std::uint64_t bytes = one.ordered.content->bytes();
   for (const Waiting& other : waiting_) {
     if (other.ordered.origin.root != one.ordered.origin.root) continue;
     ++calls;
-    bytes += other.ordered.content->body.bytes();
+    bytes += other.ordered.content->bytes();
   }
   return calls < kCalls && (calls == 0 || bytes <= kBytes);
 }

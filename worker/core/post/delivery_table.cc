@@ -68,7 +68,7 @@ std::string DeliveryTable::why_down(const Served& served, const RankStanding& st
 }
 
 bool DeliveryTable::came(DoorId door, const RankId& rank, std::uint64_t generation, std::vector<RankActor> actors) {
-  Served& served = ranks_[rank];
+  Served& served = served_of(rank);
   if (generation < served.generation || (served.ended && generation <= served.ended->generation)) return false;
   if (served.door) {
     out_.emplace_back(post_action::CloseDoor{*served.door, "a later connection of its rank has its place"});
@@ -92,7 +92,7 @@ void DeliveryTable::left(DoorId door, Instant now) {
   if (found == doors_.end()) return;
   const RankId rank = found->second;
   doors_.erase(found);
-  Served& served = ranks_[rank];
+  Served& served = served_of(rank);
   served.door.reset();
   const std::string cause = cause_of(served, {});
   served.cause_due = cause.empty() ? now + kCausePatience : Instant::never();
@@ -101,7 +101,7 @@ void DeliveryTable::left(DoorId door, Instant now) {
 }
 
 void DeliveryTable::ended(const RankId& rank, std::uint64_t generation, const std::string& cause, Instant now) {
-  Served& served = ranks_[rank];
+  Served& served = served_of(rank);
   if (generation < served.generation || (served.ended && generation <= served.ended->generation)) return;
   served.ended = Ended{generation, cause};
   if (served.door && generation > served.generation) return;  // the door's end follows, and is an earlier one's
@@ -115,32 +115,40 @@ void DeliveryTable::ended(const RankId& rank, std::uint64_t generation, const st
   finish_lost(rank, Which::kWaiting, text("it is being started again: ", cause));
 }
 
-std::string DeliveryTable::why_busy(const Served& served, const CallContent& content) const {
-  if (bodies_.bytes() > limits_.held_bytes) {
-    return text("the post of its host has no room: it has ", amount_text(bodies_.bytes()), " of calls and answers");
+std::string DeliveryTable::why_busy(const Served& served, const Root& root, const CallContent& content) const {
+  const std::uint64_t held = bodies_.bytes();
+  if (held > limits_.held_bytes) {
+    return text("the post of its host has no room: it has ", amount_text(held), " of calls and answers");
   }
-  const auto found = served.actors_had.find(content.target.actor);
-  const Load had = found == served.actors_had.end() ? Load{} : found->second;
-  const bool actor_has_room =
-      had.calls == 0 || (had.calls < limits_.of_an_actor && had.bytes + content.bytes() <= limits_.actor_bytes);
-  if (!actor_has_room) {
-    return text("its queue is full: ", had.calls, " calls of ", amount_text(had.bytes), " wait there");
+  // What comes counts on both sides already.
+  const std::uint64_t of_root = root ? bodies_.bytes_of(*root) : 0;
+  if (of_root > limits_.held_bytes - held + content.body.bytes()) {
+    return text("the post of its host has no more room for calls of this host: it has ", amount_text(of_root));
   }
-  const std::size_t calls = served.deliveries.size();
-  if (calls == 0 || (calls < limits_.of_a_rank && served.bytes + content.bytes() <= limits_.rank_bytes)) return "";
-  return text("the queues of its rank are full: ", calls, " calls of ", amount_text(served.bytes), " wait there");
+  const std::uint64_t bytes = content.bytes();
+  const auto found = served.actors_room.find(content.target.actor);
+  if (found != served.actors_room.end() && !found->second.has_room(root, bytes)) {
+    const RoomAmount had = found->second.of(root);
+    return text("its queue is full: ", had.calls, " calls of ", amount_text(had.bytes), " of this host wait there");
+  }
+  if (served.room.has_room(root, bytes)) return "";
+  const RoomAmount had = served.room.of(root);
+  return text("the queues of its rank are full: ", had.calls, " calls of ", amount_text(had.bytes),
+              " of this host wait there");
 }
 
 DeliveryTable::Number DeliveryTable::deliver(const DeliveryOrigin& origin, const RankId& to, SharedContent content,
                                              const RankStanding& standing, Instant now) {
-  Served& served = ranks_[to];
+  Served& served = served_of(to);
   const auto at_once = [&](OutcomeKind kind, std::string text) -> Number {
     CallOutcome outcome = outcome_of(kind, std::move(text));
     outcome.generation = served.door ? served.generation : 0;
     done_.push_back({origin, to, std::move(outcome), {}});
     return 0;
   };
-  if (std::string why = why_busy(served, *content); !why.empty()) return at_once(OutcomeKind::kBusy, std::move(why));
+  const Root root = root_of(origin);
+  if (std::string why = why_busy(served, root, *content); !why.empty())
+    return at_once(OutcomeKind::kBusy, std::move(why));
   if (served.door) {
     if (std::string why = refusal(served.actors, content->target); !why.empty()) {
       return at_once(OutcomeKind::kRefused, std::move(why));
@@ -150,10 +158,9 @@ DeliveryTable::Number DeliveryTable::deliver(const DeliveryOrigin& origin, const
   }
   const Number number = next_++;
   served.deliveries.insert(number);
-  served.bytes += content->bytes();
-  Load& load = served.actors_had[content->target.actor];
-  ++load.calls;
-  load.bytes += content->bytes();
+  const RoomAmount of_an_actor{limits_.of_an_actor, limits_.actor_bytes};
+  served.room.add(root, content->bytes());
+  served.actors_room.try_emplace(content->target.actor, of_an_actor).first->second.add(root, content->bytes());
   Delivery& delivery =
       deliveries_
           .emplace(
@@ -204,7 +211,7 @@ void DeliveryTable::take_back(Number number) {
   const auto found = deliveries_.find(number);
   if (found == deliveries_.end() || found->second.taken_back) return;
   found->second.taken_back = true;
-  const Served& served = ranks_[found->second.rank];
+  const Served& served = served_of(found->second.rank);
   if (found->second.given == 0) return finish(number, outcome_of(OutcomeKind::kCancelled, "it has not begun"));
   if (served.door && served.generation == found->second.given) {
     out_.emplace_back(post_action::ToDoor{*served.door, PostTakeBack{number}});
@@ -253,7 +260,7 @@ void DeliveryTable::look_at_waiting(const std::function<RankStanding(const RankI
 void DeliveryTable::tick(Instant now) {
   while (!dues_.empty() && dues_.begin()->first <= now) {
     const RankId rank = dues_.begin()->second;
-    Served& served = ranks_[rank];
+    Served& served = served_of(rank);
     if (served.hello_due <= now) {
       served.hello_due = Instant::never();
       finish_lost(rank, Which::kWaiting, "it does not come to the post of its host");
@@ -273,7 +280,7 @@ void DeliveryTable::tick(Instant now) {
 }
 
 void DeliveryTable::finish_lost(const RankId& rank, Which which, const std::string& cause) {
-  for (const Number number : std::set<Number>(ranks_[rank].deliveries)) {
+  for (const Number number : std::set<Number>(served_of(rank).deliveries)) {
     const Delivery& delivery = deliveries_.at(number);
     if ((delivery.given != 0) != (which == Which::kGiven)) continue;
     CallOutcome outcome = outcome_of(OutcomeKind::kRankLost, cause);
@@ -286,12 +293,13 @@ void DeliveryTable::finish(Number number, CallOutcome outcome, HeldBody body) {
   const auto found = deliveries_.find(number);
   MONARCH_ASSERT(found != deliveries_.end());
   Delivery& delivery = found->second;
-  Served& served = ranks_[delivery.rank];
+  Served& served = served_of(delivery.rank);
   served.deliveries.erase(number);
-  served.bytes -= delivery.content->bytes();
-  const auto load = served.actors_had.find(delivery.content->target.actor);
-  load->second.bytes -= delivery.content->bytes();
-  if (--load->second.calls == 0) served.actors_had.erase(load);
+  const Root root = root_of(delivery.origin);
+  served.room.remove(root, delivery.content->bytes());
+  const auto actor = served.actors_room.find(delivery.content->target.actor);
+  actor->second.remove(root, delivery.content->bytes());
+  if (actor->second.is_empty()) served.actors_room.erase(actor);
   if (outcome.generation == 0) outcome.generation = delivery.given;
   done_.push_back({delivery.origin, delivery.rank, std::move(outcome), std::move(body)});
   deliveries_.erase(found);

@@ -23,6 +23,7 @@
 #include "worker/core/post/call_table.h"
 #include "worker/core/post/post_limits.h"
 #include "worker/core/post/post_steps.h"
+#include "worker/core/post/shared_room.h"
 
 namespace monarch {
 
@@ -116,25 +117,26 @@ class DeliveryTable {
     std::uint64_t generation = 0;
     std::string cause;
   };
-  struct Load {
-    std::size_t calls = 0;
-    std::uint64_t bytes = 0;
-  };
+  // Which host's call it is; nothing: this one's.
+  using Root = std::optional<HostId>;
   struct Served {
+    explicit Served(const PostLimits& limits) : room({limits.of_a_rank, limits.rank_bytes}) {}
     std::optional<DoorId> door;
     std::uint64_t generation = 0;  // of the process at the door, or of the last that was
     std::vector<RankActor> actors;
     std::set<Number> deliveries;
-    std::uint64_t bytes = 0;
-    std::map<std::string, Load> actors_had;  // of what has not ended, by the actor
-    std::optional<Ended> ended;              // the newest that the keeper has told of
-    bool starting = false;                   // something waits for its first start
-    Instant hello_due = Instant::never();    // then what waits for the rank's hello ends
+    SharedRoom<Root> room;                                // for what has not ended
+    std::map<std::string, SharedRoom<Root>> actors_room;  // the same, by the actor
+    std::optional<Ended> ended;                           // the newest that the keeper has told of
+    bool starting = false;                                // something waits for its first start
+    Instant hello_due = Instant::never();                 // then what waits for the rank's hello ends
     Instant cause_due =
         Instant::never();               // then what the process had ends without the keeper's word, or its door's end
     Instant listed = Instant::never();  // in dues_
   };
-  std::string why_busy(const Served& served, const CallContent& content) const;
+  Served& served_of(const RankId& rank) { return ranks_.try_emplace(rank, limits_).first->second; }
+  static Root root_of(const DeliveryOrigin& origin) { return origin.call ? Root() : Root(origin.root); }
+  std::string why_busy(const Served& served, const Root& root, const CallContent& content) const;
   // Why a rank without a connection is not waited for; empty: it is.
   static std::string why_down(const Served& served, const RankStanding& standing);
   // What waits for its hello waits from now on, as long as its standing lets it.

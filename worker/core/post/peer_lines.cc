@@ -234,7 +234,7 @@ PeerLines::In* PeerLines::in_of(HostId from, const LineEnds& ends) {
 }
 
 void PeerLines::on(HostId from, const LineAsks& message) {
-  const HeldBody body = bodies_.hold(message.body);
+  const HeldBody body = bodies_.hold(message.body, from);
   In* const in = in_of(from, message.ends);
   if (in == nullptr || message.ranks.size() > kRanksOfAMessage) return;
   // By a hello it says what it has heard.

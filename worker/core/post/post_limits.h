@@ -15,15 +15,17 @@ namespace monarch {
 
 struct PostLimits {
   std::size_t calls = 16'384;                 // of a caller, under way; then its door is not read
-  std::uint64_t call_bytes = 256U << 20U;     // the same, of their bodies
+  std::uint64_t call_bytes = 256U << 20U;     // the same, of what they carry
   std::size_t window_calls = kWindowCalls;    // of a caller at one actor of a rank; more wait at the caller's post
   std::uint64_t window_bytes = kWindowBytes;  // the same, of what they carry; one alone may have more
   std::uint64_t body_bytes = 64U << 20U;      // of one call; more is refused
-  std::size_t of_an_actor = 1'024;            // deliveries that have not ended; one more is kBusy
-  std::uint64_t actor_bytes = 64U << 20U;     // the same, of what they carry; one alone may have more
-  std::size_t of_a_rank = 16'384;             // the same of all actors of a rank
-  std::uint64_t rank_bytes = 256U << 20U;
-  std::uint64_t held_bytes = 1U << 30U;  // all bodies that the post has; then a delivery is kBusy
+  // Deliveries that have not ended, and what they carry; one more is kBusy. A host may have as much as it leaves to
+  // others (shared_room.h), so half of it where nobody else calls.
+  std::size_t of_an_actor = 2 * kWindowCalls;
+  std::uint64_t actor_bytes = 2 * kWindowBytes;
+  std::size_t of_a_rank = 32'768;  // of all actors of a rank
+  std::uint64_t rank_bytes = 512U << 20U;
+  std::uint64_t held_bytes = 1U << 30U;  // all bodies that the post has, of another host as above; then kBusy, too
   std::size_t cards = 4;                 // that a rank may have put
   std::uint64_t card_bytes = limits::kCardBytes;
   InLineLimits line;  // what is kept for each other host

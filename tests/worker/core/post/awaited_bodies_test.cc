@@ -79,6 +79,12 @@ TEST(AwaitedBodies, TellThatTooMuchWaits) {
   EXPECT_TRUE(is_too_much([](Awaited& awaited) {
     for (const std::uint64_t number : {1U, 2U}) awaited.arrived(number, "early");
   }));
+  EXPECT_TRUE(is_too_much([](Awaited& awaited) { awaited.arrived(1, "early", 11); }));
+  EXPECT_FALSE(is_too_much([](Awaited& awaited) {
+    awaited.arrived(1, "early", 11);
+    awaited.said(1, 1);
+    (void)awaited.take();
+  })) << "it is no longer early";
   EXPECT_FALSE(is_too_much([](Awaited& awaited) {
     awaited.said(1, {}, 11);
     (void)awaited.take();

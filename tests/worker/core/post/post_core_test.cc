@@ -17,6 +17,7 @@ class SmallPost : public PostCoreTest {
   static PostLimits small() {
     PostLimits limits;
     limits.calls = 2;
+    limits.call_bytes = 300;
     limits.of_an_actor = 1;
     return limits;
   }
@@ -545,8 +546,34 @@ TEST_F(SmallPost, AnswersThatARanksQueueIsFull) {
   say(0, DoorId(30), call_of(1, {0}));
   const auto answers = told<PostAnswer>(0, DoorId(30));
   ASSERT_EQ(answers.size(), 1U);
-  EXPECT_EQ(end_of(answers[0]), (End{OutcomeKind::kBusy, "its queue is full: 1 calls of 30B wait there"}));
+  EXPECT_EQ(end_of(answers[0]), (End{OutcomeKind::kBusy, "its queue is full: 1 calls of 30B of this host wait there"}));
   EXPECT_EQ(told<PostDeliver>(0, kServer).size(), 1U);
+}
+
+TEST_F(SmallPost, CountsNamesAndRanksToo) {
+  begin();
+  PostCall wordy = call_of(1, {0});
+  wordy.target.signature.assign(400, 'x');
+  say(0, kCaller, wordy);
+  EXPECT_EQ(acts<post_action::HoldDoor>(0).size(), 1U) << "300 bytes at most";
+}
+
+// A host that has filled a rank's queue leaves room for the calls of others.
+TEST_F(PostCoreTest, HasRoomAtARankForEachHost) {
+  begin();
+  for (const std::uint64_t door : {1, 30}) {
+    if (door != 1) say(0, DoorId(door), hello_of("", 0, false));
+    for (std::uint64_t id = 1; id <= 1'024; ++id) say(0, DoorId(door), call_of(id, {2}));
+  }
+  connect();
+  EXPECT_EQ(told<PostDeliver>(1, kServer).size(), 1'024U);
+  const auto busy = told<PostAnswer>(0, DoorId(30));
+  ASSERT_EQ(busy.size(), 1'024U);
+  EXPECT_EQ(busy[0].outcome.kind, OutcomeKind::kBusy);
+  say(1, kCaller, hello_of("work", 3, false));
+  for (std::uint64_t id = 1; id <= 500; ++id) say(1, kCaller, call_of(id, {2}));
+  EXPECT_EQ(told<PostDeliver>(1, kServer).size(), 1'524U);
+  EXPECT_TRUE(told<PostAnswer>(1, kCaller).empty());
 }
 
 // What waits for one actor holds up no other, of that rank or of another, and comes in its order.
@@ -615,6 +642,33 @@ TEST_F(FullPost, SaysThatItHasNoRoomItself) {
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_EQ(end_of(answers[0]),
             (End{OutcomeKind::kBusy, "the post of its host has no room: it has 20B of calls and answers"}));
+}
+
+class HalfFullPost : public PostCoreTest {
+ protected:
+  static PostLimits half_full() {
+    PostLimits limits;
+    limits.held_bytes = 100;
+    return limits;
+  }
+  HalfFullPost() : PostCoreTest(half_full()) {}
+};
+
+TEST_F(HalfFullPost, HasRoomForBodiesOfEachHost) {
+  begin();
+  for (std::uint64_t id = 1; id <= 7; ++id) {
+    say(0, kCaller, call_of(id, {2}));
+    if (id == 1) connect();
+    carry();
+  }
+  EXPECT_EQ(told<PostDeliver>(1, kServer).size(), 5U) << "a half";
+  const auto busy = told<PostAnswer>(0, kCaller);
+  ASSERT_EQ(busy.size(), 2U);
+  EXPECT_EQ(end_of(busy[0]),
+            (End{OutcomeKind::kBusy, "the post of its host has no more room for calls of this host: it has 60B"}));
+  say(1, kCaller, hello_of("work", 3, false));
+  say(1, kCaller, call_of(20, {2}));
+  EXPECT_EQ(told<PostDeliver>(1, kServer).size(), 6U);
 }
 
 }  // namespace
