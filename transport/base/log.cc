@@ -19,7 +19,7 @@
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
 
-#include "transport/base/log_size.h"
+#include "transport/base/files/log_size.h"
 
 namespace monarch {
 

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <string>
 
-#include "transport/base/log_size.h"
+#include "transport/base/files/log_size.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
 
