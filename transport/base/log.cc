@@ -19,11 +19,15 @@
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
 
-#include "transport/base/files/log_size.h"
-
 namespace monarch {
 
 namespace {
+
+// A log has a size, whatever is said and by whom. Where it is a file that was opened for reading and appending, as
+// those of ours are, whoever writes when it is full drops all but the newest part of it; its first line then counts
+// what was dropped. Several processes may share it. What somebody redirected us to is his, and grows.
+constexpr std::uint64_t kMostBytes = 16U << 20U;
+constexpr std::uint64_t kKeptBytes = 4U << 20U;
 
 // What a log has lost at its beginning, as its first line says.
 struct Dropped {
@@ -67,13 +71,13 @@ Dropped dropped_before(int fd) {
 
 // WARNING: what another process writes between the last read and ftruncate(2), some microseconds, is lost uncounted.
 // pwrite(2) appends where O_APPEND is set (BUGS there), so nothing can be moved within the file.
-void cut_log(int fd, const LogSize& bounds) {
+void cut_log(int fd) {
   struct flock whole {};
   whole.l_type = F_WRLCK;
   if (::fcntl(fd, F_SETLK, &whole) != 0) return;  // another process does it
   const std::uint64_t size = size_of(fd);
-  if (size >= bounds.most) {
-    const std::uint64_t from = size - std::min(size, bounds.kept);
+  if (size >= kMostBytes) {
+    const std::uint64_t from = size - std::min(size, kKeptBytes);
     std::string kept;
     read_log(fd, from, ~std::uint64_t{0}, [&](std::string_view bytes) { kept.append(bytes); });
     const std::size_t line = kept.find('\n');
@@ -88,7 +92,7 @@ void cut_log(int fd, const LogSize& bounds) {
     if (again) --dropped.lines;  // that which says so
     std::array<char, 160> words{};
     (void)std::snprintf(words.data(), words.size(), kDroppedFormat, static_cast<unsigned long long>(dropped.lines),
-                        static_cast<unsigned long long>(dropped.bytes), static_cast<unsigned long long>(bounds.most));
+                        static_cast<unsigned long long>(dropped.bytes), static_cast<unsigned long long>(kMostBytes));
     kept.insert(0, words.data());
     if (::ftruncate(fd, 0) == 0) (void)!::write(fd, kept.data(), kept.size());  // a full disk: as for any line
   }
@@ -99,13 +103,13 @@ void cut_log(int fd, const LogSize& bounds) {
 // Writes each line with one write(2): lines of two processes that share a log do not mix.
 class FdSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  FdSink(int fd, const LogSize& size) : fd_(fd), size_(size), bounded_(is_bounded(fd)) {}
+  explicit FdSink(int fd) : fd_(fd), bounded_(is_bounded(fd)) {}
 
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
-    if (bounded_ && size_of(fd_) >= size_.most) cut_log(fd_, size_);
+    if (bounded_ && size_of(fd_) >= kMostBytes) cut_log(fd_);
     // A full or closed log must not end a job: the line is dropped.
     (void)!::write(fd_, line.data(), line.size());
   }
@@ -113,7 +117,6 @@ class FdSink final : public spdlog::sinks::base_sink<std::mutex> {
 
  private:
   const int fd_;
-  const LogSize size_;
   const bool bounded_;
 };
 
@@ -127,14 +130,8 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
   return spdlog::level::err;
 }
 
-LogSize& process_log_size() {
-  static LogSize size;
-  return size;
-}
-
 std::shared_ptr<spdlog::logger> make_logger(const LogOptions& options) {
-  auto logger =
-      std::make_shared<spdlog::logger>(options.name, std::make_shared<FdSink>(options.fd, process_log_size()));
+  auto logger = std::make_shared<spdlog::logger>(options.name, std::make_shared<FdSink>(options.fd));
   logger->set_formatter(std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%eZ %P %l [%n] %v",
                                                                     spdlog::pattern_time_type::utc));
   logger->set_level(spdlog_level(options.level));
@@ -163,8 +160,6 @@ void log_set_name(std::string_view name) {
   process_options().name = name;
   process_logger() = make_logger(process_options());
 }
-
-void log_set_size(const LogSize& size) { process_log_size() = size; }
 
 bool log_enabled(LogLevel level) { return process_logger()->should_log(spdlog_level(level)); }
 
