@@ -1,7 +1,7 @@
 #include "transport/zmq/unread_watch.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -56,14 +56,14 @@ std::optional<std::uint64_t> received_of(int descriptor) {
 std::string peer_of(int descriptor) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
-  std::array<char, 64> host{};
-  std::array<char, 16> port{};
-  auto* const raw = reinterpret_cast<sockaddr*>(&address);  // as getpeername(2) has it
-  if (::getpeername(descriptor, raw, &size) != 0 || ::getnameinfo(raw, size, host.data(), host.size(), port.data(),
-                                                                  port.size(), NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
-    return "a peer that has gone";
-  }
-  return text(host.data(), ' ', port.data());
+  std::array<char, INET6_ADDRSTRLEN> host{};
+  if (::getpeername(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) return "a peer that has gone";
+  const auto* const four = reinterpret_cast<const sockaddr_in*>(&address);
+  const auto* const six = reinterpret_cast<const sockaddr_in6*>(&address);
+  const bool is_four = address.ss_family == AF_INET;
+  const void* const number = is_four ? static_cast<const void*>(&four->sin_addr) : &six->sin6_addr;
+  (void)::inet_ntop(address.ss_family, number, host.data(), host.size());
+  return text(host.data(), ' ', ntohs(is_four ? four->sin_port : six->sin6_port));
 }
 
 }  // namespace
