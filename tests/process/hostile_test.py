@@ -17,8 +17,8 @@ import time
 
 import harness
 import jobs
+import rogue
 
-ROGUE = os.path.join(harness.BUILD, "tests/process/rogue-worker")
 SECONDS = float(os.environ.get("MONARCH_TEST_HALF_OPEN_S", "4"))
 SCRIPTS = os.path.join(harness.ROOT, "scripts")
 # A rank that saves once, when it is told to.
@@ -218,13 +218,9 @@ class Insider(HostileTest):
     """The worker of v3, a spare, is the rogue. Ranks run on v1 and v2."""
 
     def running_with_rogue(self, beside="", hosts=2, **keys):
-        self.rogue = self.path("rogue")
-        if not os.path.exists(self.rogue):
-            os.mkdir(self.rogue)
-            os.mkfifo(os.path.join(self.rogue, "orders"))
+        self.rogue = rogue.Rogue(self.path("rogue"))
         run = self.running(hosts=hosts, beside=beside, marks=min(hosts, 2), keys={"launch": {"local": {"hosts": 3, "spares": 3 - hosts}}, **keys},
-                           env={"MONARCH_WORKER": ROGUE, "ROGUE_HOST": "v3", "ROGUE_FOLDER": self.rogue,
-                                "ROGUE_REAL_WORKER": harness.WORKER})
+                           env=self.rogue.worker_of("v3"))
         harness.wait_for(lambda: self.host("v3")["phase"] == "ready", lambda: f"the rogue: {self.status()}")
         self.before = harness.wait_for(self.quiet_counters, self.counters)
         return run
@@ -233,14 +229,7 @@ class Insider(HostileTest):
         return next(h for h in self.status()["hosts"] if h["name"] == name)
 
     def order(self, word, number):
-        """The rogue does it; its answer."""
-        path = os.path.join(self.rogue, "answers")
-        open(path, "w", encoding="ascii").close()
-        with open(os.path.join(self.rogue, "orders"), "w", encoding="ascii") as orders:
-            orders.write(f"{word} {number}\n")
-        answer = harness.wait_for(lambda: re.fullmatch(r"(\w+) (\d+)\n", self.read(path)), f"an answer to {word}")
-        self.assertEqual(answer.group(1), word)
-        return int(answer.group(2))
+        return self.rogue.order(word, number)
 
     def test_what_a_valid_peer_must_not_say_is_refused_and_counted(self):
         run = self.running_with_rogue()

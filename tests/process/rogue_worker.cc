@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/process/rogue_posts.h"
 #include "tests/transport/wire/stretched.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
@@ -31,6 +32,7 @@
 #include "transport/messages/message.h"
 #include "transport/messages/output.h"
 #include "transport/messages/rank.h"
+#include "transport/messages/roster.h"
 #include "transport/messages/stacks.h"
 #include "transport/messages/vault.h"
 #include "transport/messages/worker.h"
@@ -116,7 +118,8 @@ class Rogue {
         keys_(must(make_curve_key_pair())),
         events_(must(EventLoop::create())),
         loop_(*events_),
-        context_(must(ZmqContext::create({.io_threads = 1}))) {}
+        context_(must(ZmqContext::create({.io_threads = 1}))),
+        posts_(*context_, loop_, keys_, job_, HostId(bootstrap_.host)) {}
 
   int run() {
     tell_launcher();
@@ -176,6 +179,7 @@ class Rogue {
     const std::string_view payload = frames[1].bytes();
     switch (header->type) {
       case number_of<Shutdown>(): return loop_.stop();
+      case number_of<Roster>(): return posts_.take(must(decode_payload<Roster>(payload)));
       case number_of<VaultTable>(): vaults_ = must(decode_payload<VaultTable>(payload)); return;
       case number_of<Reserve>(): return reserve(must(decode_payload<Reserve>(payload)));
       case number_of<Start>(): return start(must(decode_payload<Start>(payload)));
@@ -223,6 +227,7 @@ class Rogue {
     beat.sent_at = boot_now();
     for (const auto& [rank, report] : ranks_) beat.content.ranks.push_back(report);
     if (has_vault_) beat.content.vault = VaultReport{.port = 1, .table = vaults_.version};
+    if (has_post_) beat.content.post = PostReport{.port = 1};
     return beat;
   }
 
@@ -319,6 +324,9 @@ class Rogue {
       return flood(number, valid);
     } else if (word == "old") {
       return knock(number);
+    } else if (word.rfind("post-", 0) == 0) {
+      has_post_ = true;
+      return posts_.attack(word.substr(5));
     } else {
       return 0;
     }
@@ -450,11 +458,13 @@ class Rogue {
   std::unique_ptr<EventLoop> events_;
   ZmqLoop loop_;
   std::unique_ptr<ZmqContext> context_;
+  RoguePosts posts_;
   std::unique_ptr<ReconnectingClient> control_;
   std::unique_ptr<ReconnectingClient> bulk_;
   std::uint64_t seq_ = 0;
   std::map<RankId, RankReport> ranks_;
   bool has_vault_ = false;
+  bool has_post_ = false;
   VaultTable vaults_;
   std::string orders_;
 };
