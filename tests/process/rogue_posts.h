@@ -30,7 +30,7 @@ class RoguePosts {
   // An attack by name, on each post that the roster has. Answers how many messages it has sent.
   //   stretch     each text and list of each message longer than it may be
   //   exaggerate  each number of each message the largest or the smallest that there is; no attack works after it
-  //   forge       asks in the name of each rank of the job, of the rank asked, of ranks and meshes that there are none of
+  //   forge       asks in the name of each rank of the job, of the one that is asked, of ranks that there are none of
   //   repeat      asks that name one rank as often as a message can
   //   promise     asks whose bodies are said to come by another connection, and do not
   //   thief       at each publisher: a reader's card to publish with, and every word of a link, in its place or not
