@@ -88,7 +88,7 @@ class ActorFaults(actors.ActorTest):
         before, post = self.rank_pids(), self.posts()[0]
         self.kill(post, signal.SIGSTOP)
         harness.wait_for(lambda: len(self.posts()) == 2 and post.pid not in [p.pid for p in self.posts()], "another post")
-        run.wait_for_err(r"post\.ended .*the post of v\d has ended \(it had not answered for 1\.5s, and was killed\)")
+        run.wait_for_err(r"post\.ended .*the post of v\d has ended, and another one was started; its host says: it had not answered for 1\.5s, and was killed")
         self.assertEqual(self.status()["counters"]["posts.ended"], 1)
         self.assertEqual(self.rank_pids(), before)
         seen = self.end(run)
