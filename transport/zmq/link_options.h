@@ -25,7 +25,7 @@ struct LinkOptions {
   // All frames of a message together. A larger one is dropped and counted; libzmq disconnects the sender of a single
   // frame that is larger still by kDisconnectSlack.
   std::size_t message_bytes = limits::kControlPayloadBytes;
-  // Of one connection, beside the largest message, what has come and could not be handed out yet: more than a full queue
+  // What may have come of one connection and not be handed out yet, beside the largest message: more than a full queue
   // of a port in bulk and the kernel's buffers. Who has sent more is disconnected (unread_watch.h). 0: is believed.
   std::uint64_t unread_bytes = 96U << 20U;
   Duration handshake_interval = Duration::seconds(2);
