@@ -102,12 +102,11 @@ bool UnreadWatch::has_grown(Instant now) {
   const ssize_t got = ::pread(statm_.get(), line.data(), line.size(), 0);
   const std::string_view words(line.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
   const std::size_t second = words.find(' ');
-  std::uint64_t resident = std::numeric_limits<std::uint64_t>::max();  // proc_pid_statm(5): the second number
-  if (second != std::string_view::npos) {
-    (void)std::from_chars(words.data() + second + 1, words.data() + words.size(), resident);
-  }
+  std::uint64_t resident = 0;  // pages; proc_pid_statm(5): the second number
+  const bool known = second != std::string_view::npos;
+  if (known) (void)std::from_chars(words.data() + second + 1, words.data() + words.size(), resident);
   resident_ = std::min(resident_, resident);
-  if (now < all_due_ && resident - resident_ < kGrown / page) return false;
+  if (known && now < all_due_ && resident - resident_ < kGrown / page) return false;
   resident_ = resident;
   all_due_ = now + kAllEvery;
   return true;
