@@ -113,16 +113,17 @@ TEST(Index, NamesWhatCannotBeRead) {
             "its index cannot be read at tensor 0: more dimensions than a tensor may have (byte 10)");
 }
 
-// The smallest items that there are, as many as 64 MiB hold: they would be gigabytes.
-std::string many_of(std::size_t before, const std::string& item, const std::string& after) {
-  const std::size_t count = (kIndexBytes - 32) / item.size();
-  std::string bytes("\x92", 1);
-  if (before == 1) bytes += '\x90';
-  bytes += '\xdd';
-  for (int shift = 24; shift >= 0; shift -= 8)
+// One more of the smallest items that there are than there is memory for, which all lie within 64 MiB as they travel.
+std::string too_many(const std::string& before, const std::string& item, std::size_t bytes_each) {
+  const std::size_t count = kIndexMemory / bytes_each + 1;
+  std::string bytes = before + '\xdd';
+  for (int shift = 24; shift >= 0; shift -= 8) {
     bytes += static_cast<char>((count >> static_cast<unsigned>(shift)) & 0xffU);
+  }
+  bytes.reserve(bytes.size() + count * item.size());
   for (std::size_t i = 0; i < count; ++i) bytes += item;
-  return bytes + after;
+  EXPECT_LT(bytes.size(), kIndexBytes);
+  return bytes;
 }
 
 TEST(Index, IsCountedBeforeItIsBuilt) {
@@ -135,9 +136,9 @@ TEST(Index, IsCountedBeforeItIsBuilt) {
     EXPECT_EQ(read.tensors.capacity() + read.parts.capacity(), 0U);
     return unreadable(read, error);
   };
-  EXPECT_EQ(refused(many_of(1, part, "")),
+  EXPECT_EQ(refused(too_many("\x92\x90", part, sizeof(TensorPart))),
             "its index cannot be read at tensor 0: more than anybody has memory for (byte 7)");
-  EXPECT_EQ(refused(many_of(0, tensor, "\x90")),
+  EXPECT_EQ(refused(too_many("\x92", tensor, sizeof(TensorKind)) + '\x90'),
             "its index cannot be read at tensor 0: more than anybody has memory for (byte 6)");
 }
 
