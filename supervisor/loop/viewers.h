@@ -13,13 +13,13 @@
 #include <string>
 
 #include "supervisor/client/link/endpoint.h"
-#include "supervisor/loop/descriptor_watch.h"
 #include "supervisor/loop/hosts.h"
 #include "supervisor/loop/shared.h"
 #include "supervisor/loop/workers.h"
 #include "supervisor/viewers/control_server.h"
 #include "supervisor/viewers/idle_timer.h"
 #include "supervisor/viewers/viewer_port.h"
+#include "transport/zmq/descriptor_watch.h"
 
 namespace monarch {
 

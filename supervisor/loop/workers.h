@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "supervisor/core/health/output_losses.h"
-#include "supervisor/loop/descriptor_watch.h"
 #include "supervisor/loop/shared.h"
 #include "supervisor/workers/commit_desk.h"
 #include "supervisor/workers/hang_watch.h"
@@ -24,6 +23,7 @@
 #include "supervisor/workers/vault_desk.h"
 #include "supervisor/workers/worker_links.h"
 #include "transport/loop/inbox.h"
+#include "transport/zmq/descriptor_watch.h"
 #include "transport/zmq/zap.h"
 #include "transport/zmq/zmq_loop.h"
 

@@ -1,4 +1,4 @@
-#include "supervisor/loop/descriptor_watch.h"
+#include "transport/zmq/descriptor_watch.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ constexpr Duration kBetweenQuickLooks = Duration::milliseconds(50);
 constexpr Duration kQuick = Duration::seconds(10);
 constexpr std::size_t kReserve = 64;
 constexpr std::size_t kReservedPart = 8;  // of a limit, at most one in so many
-constexpr std::size_t kForViewers = 4;    // of what is reserved, one in so many; and so many at least
+constexpr std::size_t kForOwn = 4;        // sockets, of what is reserved one in so many; and so many at least
 
 DescriptorUse none_left() {
   rlimit limit{};
@@ -89,9 +89,9 @@ bool DescriptorWatch::make_room() {
   return true;
 }
 
-// From what is left, and never so much that the supervisor itself would want for one.
+// From what is left, and never so much that the process itself would want for one.
 void DescriptorWatch::fill_reserve(const DescriptorUse& use) {
-  const std::size_t wanted = std::max(use.reserve() / kForViewers, kForViewers);
+  const std::size_t wanted = std::max(use.reserve() / kForOwn, kForOwn);
   std::size_t left = use.left() - std::min(use.left(), reserve_.size());
   for (; reserve_.size() < wanted && left > use.reserve() / 2; --left) {
     UniqueFd held = spare_descriptor();

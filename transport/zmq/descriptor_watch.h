@@ -1,11 +1,12 @@
 #pragma once
 
-// DescriptorWatch: keeps the supervisor's last descriptors for what it has to do (the journal, viewers, launches,
-// copies of output). When few are free it closes its ports to new connections, and opens them when there are more: who
-// is connected stays, and no listener of libzmq spins for want of a descriptor. Some it holds itself, and gives them up
-// for a viewer that comes when there is none: what takes them faster than it looks keeps no operator out.
+// DescriptorWatch: keeps the last descriptors of a process that others dial for what it has to do (a supervisor's
+// journal, viewers and launches; a post's calls). When few are free it closes its ports to new connections, and opens
+// them when there are more: who is connected stays, and no listener of libzmq spins for want of a descriptor. Some it
+// holds itself, and gives them up for whoever comes to a socket of the process's own when there is none: what takes
+// them faster than it looks keeps no operator and no rank out.
 //
-// Thread: the supervisor's loop. Lifetime: shorter than the loop's.
+// Thread: a loop's. Lifetime: shorter than the loop's.
 
 #include <cstddef>
 #include <functional>
@@ -59,7 +60,7 @@ class DescriptorWatch {
   std::vector<ListenerDoor> doors_;
   Handlers handlers_;
   UniqueFd spare_;                 // to look when there is none besides
-  std::vector<UniqueFd> reserve_;  // for viewers
+  std::vector<UniqueFd> reserve_;  // for sockets of its own
   bool scarce_ = false;
   std::size_t turned_away_ = 0;
   Instant quick_until_ = {};
