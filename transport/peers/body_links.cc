@@ -110,7 +110,7 @@ bool BodyLinks::listen() {
 }
 
 void BodyLinks::offer(HostId host, bool with_aes) {
-  if (!listen()) return;
+  if (rests_ || !listen()) return;
   std::erase_if(offers_, [&](const auto& one) {
     if (one.second.host == host) loop_.cancel(one.second.patience);
     return one.second.host == host;
@@ -125,17 +125,28 @@ void BodyLinks::offer(HostId host, bool with_aes) {
   handlers_.say(host, PeerVia::kTheirs, word);
 }
 
+void BodyLinks::look_at_listener() {
+  if (listener_watch_ == 0) return;
+  loop_.change(listener_watch_, rests_ || accept_timer_ != 0 ? Interest::kNone : Interest::kRead);
+}
+
+void BodyLinks::rest(bool rests) {
+  rests_ = rests;
+  look_at_listener();
+}
+
 void BodyLinks::accept() {
   auto socket = accept_host(listener_.socket);
   if (!socket.ok() && socket.error().errno_value != EAGAIN) {
     // Descriptors are short, and who waits there would wake the loop at once again, and again.
-    loop_.change(listener_watch_, Interest::kNone);
     accept_timer_ = loop_.at(loop_.now() + kAgain, [this] {
       accept_timer_ = 0;
-      loop_.change(listener_watch_, Interest::kRead);
+      look_at_listener();
     });
+    look_at_listener();
   }
-  if (!socket.ok() || strangers_.size() >= kStrangers) return;
+  if (!socket.ok()) return;
+  if (strangers_.size() >= kStrangers) drop_stranger(strangers_.begin()->first);
   const std::uint64_t number = next_stranger_++;
   const auto watch = loop_.watch(socket->get(), Interest::kRead, [this, number](Readiness) { hear_stranger(number); });
   if (!watch.ok()) return;

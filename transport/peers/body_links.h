@@ -30,7 +30,8 @@ namespace monarch {
 
 class BodyLinks {
  public:
-  static constexpr std::size_t kStrangers = 64;  // who have come and not said whose offer they take
+  static constexpr std::size_t kStrangers =
+      16;  // who have come and not said whose offer they take; the next has the place of the first
   static constexpr Duration kPatience = Duration::seconds(5);
   static constexpr Duration kAgain = Duration::seconds(1);  // after one that did not come about, or was lost
 
@@ -64,6 +65,8 @@ class BodyLinks {
   void heard(HostId from, PeerVia via, const BodyLinkWord& word);
   // The connection that it is beside has ended: so has it.
   void drop(HostId host, PeerVia via);
+  // While it rests nobody new is let in, and nobody is offered a new one: descriptors are needed for what is there.
+  void rest(bool rests);
 
  private:
   using Way = std::pair<HostId, PeerVia>;
@@ -97,6 +100,7 @@ class BodyLinks {
   void want(const Way& way);
   void offer(HostId host, bool with_aes);
   bool listen();
+  void look_at_listener();
   void accept();
   void hear_stranger(std::uint64_t number);
   void drop_stranger(std::uint64_t number);
@@ -116,7 +120,8 @@ class BodyLinks {
   HostListener listener_;
   WatchId listener_watch_ = 0;
   TimerId accept_timer_ = 0;  // descriptors are short
-  bool refused_ = false;      // it cannot listen, which was said
+  bool rests_ = false;
+  bool refused_ = false;  // it cannot listen, which was said
   std::map<Way, Link> links_;
   std::map<Way, Instant> again_;         // not before that
   std::map<std::string, Offer> offers_;  // by name

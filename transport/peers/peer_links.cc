@@ -46,7 +46,25 @@ Result<std::unique_ptr<PeerLinks>> PeerLinks::open(ZmqContext& context, ZmqLoop&
   MONARCH_TRY(links->zap_->replace({}));
   MONARCH_ASSIGN(links->server_, bind(context, options, keys));
   links->server_->attach(loop, [self](InboundMessage&& message) { self->on_inbound(std::move(message)); });
+  MONARCH_TRY(links->watch_descriptors());
   return links;
+}
+
+// Of a limit that is the user's own.
+Status PeerLinks::watch_descriptors() {
+  MONARCH_ASSIGN(ListenerDoor door, server_->door());
+  std::vector<ListenerDoor> doors;
+  doors.push_back(std::move(door));
+  const auto tell = [this](bool scarce, const DescriptorUse& use) {
+    log_warn("the ", options_.kind, " has ", use.left(), " descriptors left of ", use.limit, " (ulimit -Hn): its port ",
+             scarce ? "takes no new connection until there are more" : "takes connections again");
+    if (handlers_.on_scarce) handlers_.on_scarce(scarce);
+  };
+  descriptors_ = std::make_unique<DescriptorWatch>(
+      loop_.loop(), std::move(doors),
+      DescriptorWatch::Handlers{.on_scarce = [tell](const DescriptorUse& use) { tell(true, use); },
+                                .on_enough = [tell](const DescriptorUse& use) { tell(false, use); }});
+  return {};
 }
 
 PeerLinks::~PeerLinks() { loop_.loop().cancel(publish_timer_); }

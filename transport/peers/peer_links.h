@@ -2,7 +2,8 @@
 
 // PeerLinks: the connections of a process to those of its kind on the job's other hosts, encrypted and known by their
 // keys: a port at which those that the table names are let in, and connections of its own to those that it has
-// something for. It knows hosts and frames, not what they are about; nothing it is given is sure to arrive.
+// something for. It knows hosts and frames, not what they are about; nothing it is given is sure to arrive. While few
+// descriptors are left its port takes no new connection (transport/zmq/descriptor_watch.h).
 //
 // Thread: the loop's. Lifetime: within the loop's and the context's; a handler must not destroy it.
 
@@ -21,6 +22,7 @@
 #include "transport/wire/frame.h"
 #include "transport/zmq/context.h"
 #include "transport/zmq/curve.h"
+#include "transport/zmq/descriptor_watch.h"
 #include "transport/zmq/link_table.h"
 #include "transport/zmq/reconnecting_client.h"
 #include "transport/zmq/server_link.h"
@@ -44,6 +46,8 @@ class PeerLinks {
     std::function<Status(HostId, PeerVia, const FrameHeader&, std::vector<ZmqFrame>&& frames)> on_message;
     std::function<void(HostId)> on_up;    // our connection to it stands
     std::function<void(HostId)> on_down;  // it has ended, and is opened again
+    // Optional. Whether few descriptors are left of those that the process may have; said when it changes.
+    std::function<void(bool)> on_scarce = {};
   };
   // The keys outlive it.
   static Result<std::unique_ptr<PeerLinks>> open(ZmqContext& context, ZmqLoop& loop, const CurveKeyPair& keys,
@@ -59,6 +63,8 @@ class PeerLinks {
   void dial(HostId host);
   // `header`: job and seq are put in. kGone: there is no such connection. kBusy: its queue is full.
   Status send(HostId host, PeerVia via, FrameHeader header, std::vector<ZmqFrame> frames);
+  // A descriptor for somebody who comes to the process elsewhere; false: there is none.
+  bool make_room() { return descriptors_->make_room(); }
 
  private:
   struct Dialled {
@@ -67,6 +73,7 @@ class PeerLinks {
   };
   PeerLinks(ZmqContext& context, ZmqLoop& loop, const CurveKeyPair& keys, const Options& options, Handlers handlers)
       : context_(context), loop_(loop), keys_(keys), options_(options), handlers_(std::move(handlers)) {}
+  Status watch_descriptors();
   void publish();
   void hear(HostId from, PeerVia via, std::vector<ZmqFrame>&& frames);
   Status pass_on(HostId from, PeerVia via, std::vector<ZmqFrame>&& frames);
@@ -82,6 +89,7 @@ class PeerLinks {
   Handlers handlers_;
   std::unique_ptr<ZapHandler> zap_;
   std::unique_ptr<ServerLink> server_;
+  std::unique_ptr<DescriptorWatch> descriptors_;
   LinkTable links_;  // that others opened
   std::map<HostId, PeerAddress> peers_;
   std::map<HostId, Dialled> dialled_;

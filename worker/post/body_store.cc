@@ -31,18 +31,30 @@ BodyId BodyStore::add(std::string here) {
   return body;
 }
 
-// What is mapped stays so without its descriptor.
 BodyId BodyStore::add(UniqueFd memory, std::uint64_t bytes) {
   const BodyId body(next_++);
   StoredPtr& stored = bodies_[body] = std::make_shared<Stored>(descriptors_);
   stored->bytes = bytes;
   stored->fd = std::move(memory);
-  if (++descriptors_ <= most_descriptors_) return body;
-  if (auto mapping = MappedMemory::map(stored->fd.get(), bytes); mapping.ok()) {
-    stored->mapping = std::move(*mapping);
-    stored->drop_descriptor();
-  }
+  if (++descriptors_ > most_descriptors_) map_without(*stored);
   return body;
+}
+
+// Where it cannot be mapped, it keeps its descriptor.
+void BodyStore::map_without(Stored& stored) {
+  if (!stored.fd.valid()) return;
+  if (!stored.mapping) {
+    auto mapping = MappedMemory::map(stored.fd.get(), stored.bytes);
+    if (!mapping.ok()) return;
+    stored.mapping = std::move(*mapping);
+  }
+  stored.drop_descriptor();
+}
+
+void BodyStore::be_short(bool is_short) {
+  most_descriptors_ = is_short ? 0 : part_;
+  if (!is_short) return;
+  for (const auto& [body, stored] : bodies_) map_without(*stored);
 }
 
 Status BodyStore::take_here(CallBody& body) {

@@ -31,7 +31,7 @@ class BodyStore {
   // A part of what a process may have open.
   static std::size_t most_descriptors();
 
-  explicit BodyStore(std::size_t descriptors = most_descriptors()) : most_descriptors_(descriptors) {}
+  explicit BodyStore(std::size_t descriptors = most_descriptors()) : part_(descriptors), most_descriptors_(part_) {}
   BodyStore(const BodyStore&) = delete;
   BodyStore& operator=(const BodyStore&) = delete;
 
@@ -43,6 +43,8 @@ class BodyStore {
   Status take(CallBody& body, BodyStream::Arrived arrived);
   void free(BodyId body) { bodies_.erase(body); }
   MemoryPool& pool() { return memory_; }
+  // While descriptors are short no body has one.
+  void be_short(bool is_short);
 
   // For a message to the door: fills in how the body travels. Nothing: nothing goes beside it. It may be freed before
   // the descriptor is made.
@@ -83,9 +85,11 @@ class BodyStore {
   BodyId add(UniqueFd memory, std::uint64_t bytes);
   Status take_here(CallBody& body);
   StoredPtr find(const CallBody& body) const;
+  static void map_without(Stored& stored);
   Result<UniqueFd> descriptor_of(const Stored& stored);
 
-  const std::size_t most_descriptors_;
+  const std::size_t part_;
+  std::size_t most_descriptors_;
   std::size_t descriptors_ = 0;
   MemoryPool memory_;  // for what other hosts send
   std::map<BodyId, StoredPtr> bodies_;

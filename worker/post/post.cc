@@ -73,6 +73,11 @@ Status Post::open_links() {
             (void)drop_awaited(host, PeerVia::kOurs);  // all of it is said again
             body_links_->drop(host, PeerVia::kOurs);
             feed(post_event::PeerDown{host});
+          },
+      .on_scarce =
+          [this](bool scarce) {
+            bodies_.be_short(scarce);
+            if (body_links_) body_links_->rest(scarce);
           }};
   MONARCH_ASSIGN(links_, PeerLinks::open(*context_, *zmq_loop_, keys_,
                                          {.kind = "post",
@@ -100,7 +105,8 @@ Status Post::open_doors() {
   PostDoor::Handlers said{
       .on_frame = [this](DoorId door, const Frame& frame,
                          std::vector<UniqueFd> descriptors) { on_door(door, frame, std::move(descriptors)); },
-      .on_left = [this](DoorId door) { feed(post_event::DoorLeft{door}); }};
+      .on_left = [this](DoorId door) { feed(post_event::DoorLeft{door}); },
+      .make_room = [this] { return links_->make_room(); }};
   MONARCH_ASSIGN(door_, PostDoor::open(*loop_, text(setup_.directory, '/', kPostDoor), std::move(said)));
   DaemonDoor::Handlers daemon{.is_proof = [this](const Frame& frame) { return is_proof(frame); },
                               .on_daemon =

@@ -20,6 +20,7 @@ Result<std::unique_ptr<PostDoor>> PostDoor::open(EventLoop& loop, const std::str
                  SeqpacketListener::create(loop, path, [self](UniqueFd socket, const PeerCredentials& /*peer*/) {
                    self->accept(std::move(socket));
                  }));
+  door->listener_->on_no_descriptor(door->handlers_.make_room);
   return door;
 }
 

@@ -33,6 +33,7 @@ class PostDoor {
   struct Handlers {
     std::function<void(DoorId, Frame, std::vector<UniqueFd>)> on_frame;
     std::function<void(DoorId)> on_left;
+    std::function<bool()> make_room;  // a descriptor for who comes, where there is none: whether there is one now
   };
   static Result<std::unique_ptr<PostDoor>> open(EventLoop& loop, const std::string& path, Handlers handlers);
   PostDoor(const PostDoor&) = delete;

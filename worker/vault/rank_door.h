@@ -28,6 +28,7 @@ class RankDoor {
   struct Handlers {
     std::function<void(VaultClient, std::string_view question, UniqueFd descriptor)> on_question;
     std::function<void(VaultClient)> on_left;
+    std::function<bool()> make_room;  // a descriptor for who comes, where there is none: whether there is one now
   };
   static Result<std::unique_ptr<RankDoor>> open(EventLoop& loop, const std::string& path, Handlers handlers);
   RankDoor(const RankDoor&) = delete;

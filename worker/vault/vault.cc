@@ -69,7 +69,8 @@ Status Vault::open(SignalFd& signals) {
           [this](VaultClient client) {
             handed_over_.erase(client);
             feed(vault_event::ClientLeft{client});
-          }};
+          },
+      .make_room = [this] { return links_->make_room(); }};
   MONARCH_ASSIGN(door_, RankDoor::open(*loop_, text(setup_.directory, '/', kVaultDoor), std::move(asked)));
   DaemonDoor::Handlers daemon{.is_proof = [this](const Frame& frame) { return is_proof(frame); },
                               .on_daemon =

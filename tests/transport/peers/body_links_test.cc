@@ -187,6 +187,18 @@ class BodyLinksTest : public ::testing::Test {
   std::optional<std::uint64_t> link(std::uint32_t host) {
     return ends_[host].links->link_to(HostId(1 - host), via(host));
   }
+  // Made anew; what it says goes nowhere else.
+  BodyLinkWord offer_of_the_second() {
+    BodyLinks::Handlers handlers{.on_body = [](HostId, PeerVia, BodyStream::Arrived&&) {},
+                                 .on_lost = [](HostId, PeerVia) {},
+                                 .say = [this](HostId, PeerVia, const BodyLinkWord& word) { offered_ = word; },
+                                 .address_of = [](HostId) { return std::string(); }};
+    ends_[1].links = std::make_unique<BodyLinks>(*loop_, pools_[1],
+                                                 BodyLinks::Options{.address = "127.0.0.1", .most = kMost}, handlers);
+    EXPECT_FALSE(link(1).has_value());
+    EXPECT_NE(offered_.port, 0);
+    return offered_;
+  }
   void send(std::uint32_t host, const std::string& bytes) {
     ends_[host].links->send(HostId(1 - host), via(host), body_of(bytes));
   }
@@ -203,6 +215,7 @@ class BodyLinksTest : public ::testing::Test {
   }
 
   bool carries_words = true;
+  BodyLinkWord offered_;
   std::unique_ptr<EventLoop> loop_;
   std::array<MemoryPool, 2> pools_;
   std::array<End, 2> ends_;
@@ -295,22 +308,53 @@ TEST_F(BodyLinksTest, WaitWhileDescriptorsAreShort) {
   EXPECT_LT(turns, 100);
 }
 
+// Who comes has the place of the one that has been silent longest.
+TEST_F(BodyLinksTest, HaveAPlaceBehindSilentStrangers) {
+  const BodyLinkWord offered = offer_of_the_second();
+  std::vector<UniqueFd> silent;
+  for (std::size_t i = 0; i < BodyLinks::kStrangers + 4; ++i) {
+    silent.push_back(connect_to_host("127.0.0.1", offered.port).value());
+    ASSERT_TRUE(until([&] { return connected(silent.back()).value(); }));
+  }
+  const UniqueFd honest = connect_to_host("127.0.0.1", offered.port).value();
+  ASSERT_TRUE(until([&] { return connected(honest).value(); }));
+  ASSERT_EQ(::send(honest.get(), offered.name.data.data(), offered.name.data.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(offered.name.data.size()));
+  ssize_t got = -1;
+  std::array<char, 64> said{};
+  ASSERT_TRUE(until([&] {
+    if (got < 0) got = ::recv(honest.get(), said.data(), said.size(), MSG_DONTWAIT);
+    return got >= 0;
+  }));
+  EXPECT_GT(got, 0) << "it hears a hello";
+}
+
+TEST_F(BodyLinksTest, LetNobodyInWhileTheyRest) {
+  const BodyLinkWord offered = offer_of_the_second();
+  const UniqueFd silent = connect_to_host("127.0.0.1", offered.port).value();
+  ASSERT_TRUE(until([&] { return connected(silent).value(); }));
+  ends_[1].links->rest(true);
+  std::array<char, 64> said{};
+  const auto has_ended = [&](const UniqueFd& socket) {
+    const ssize_t got = ::recv(socket.get(), said.data(), said.size(), MSG_DONTWAIT);
+    return got == 0 || (got < 0 && errno != EAGAIN);
+  };
+  const UniqueFd late = connect_to_host("127.0.0.1", offered.port).value();
+  ASSERT_EQ(::send(late.get(), "0123456789abcdef", 16, MSG_NOSIGNAL | MSG_DONTWAIT), 16);
+  const Instant end = boot_now() + Duration::milliseconds(50);
+  (void)until([&] { return boot_now() >= end; });
+  EXPECT_FALSE(has_ended(late)) << "it waits";
+  ends_[1].links->rest(false);
+  ASSERT_TRUE(until([&] { return has_ended(late); })) << "it took no offer";
+}
+
 TEST_F(BodyLinksTest, AreNotForStrangers) {
-  std::optional<BodyLinkWord> offered;
-  ends_[1].links = nullptr;
-  BodyLinks::Handlers handlers{.on_body = [](HostId, PeerVia, BodyStream::Arrived&&) {},
-                               .on_lost = [](HostId, PeerVia) {},
-                               .say = [&](HostId, PeerVia, const BodyLinkWord& word) { offered = word; },
-                               .address_of = [](HostId) { return std::string(); }};
-  ends_[1].links = std::make_unique<BodyLinks>(*loop_, pools_[1],
-                                               BodyLinks::Options{.address = "127.0.0.1", .most = kMost}, handlers);
-  EXPECT_FALSE(link(1).has_value());
-  ASSERT_TRUE(offered.has_value());
-  const UniqueFd junk = connect_to_host("127.0.0.1", offered->port).value();
-  const UniqueFd thief = connect_to_host("127.0.0.1", offered->port).value();
+  const BodyLinkWord offered = offer_of_the_second();
+  const UniqueFd junk = connect_to_host("127.0.0.1", offered.port).value();
+  const UniqueFd thief = connect_to_host("127.0.0.1", offered.port).value();
   ASSERT_TRUE(until([&] { return connected(junk).value() && connected(thief).value(); }));
   ASSERT_EQ(::send(junk.get(), "0123456789abcdef", 16, MSG_NOSIGNAL), 16);
-  const std::string name = offered->name.data + std::string(24, 'x');  // who has seen the name has not the secret
+  const std::string name = offered.name.data + std::string(24, 'x');  // who has seen the name has not the secret
   ASSERT_EQ(::send(thief.get(), name.data(), name.size(), MSG_NOSIGNAL), static_cast<ssize_t>(name.size()));
   for (const UniqueFd* const end : {&junk, &thief}) {
     std::array<char, 64> said{};

@@ -2,13 +2,23 @@
 
 #include "transport/peers/peer_links.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
+#include <csignal>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "tests/transport/base/lower_limit.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
@@ -25,6 +35,7 @@ class PeerLinksTest : public ::testing::Test {
     std::unique_ptr<ZmqContext> context = *ZmqContext::create({.io_threads = 1});
     std::unique_ptr<PeerLinks> links;
     std::vector<std::string> events;
+    bool is_scarce = false;
   };
 
   PeerLinks::Handlers handlers_of(Host& host) {
@@ -37,16 +48,18 @@ class PeerLinksTest : public ::testing::Test {
               return {};
             },
             .on_up = [&host](HostId other) { host.events.push_back(text("up ", other.value())); },
-            .on_down = [&host](HostId other) { host.events.push_back(text("down ", other.value())); }};
+            .on_down = [&host](HostId other) { host.events.push_back(text("down ", other.value())); },
+            .on_scarce = [&host](bool scarce) { host.is_scarce = scarce; }};
   }
 
-  Result<std::unique_ptr<PeerLinks>> open(Host& host, PortRange ports = {}) {
+  Result<std::unique_ptr<PeerLinks>> open(Host& host, PortRange ports = {},
+                                          Duration handshake = Duration::seconds(20)) {
     return PeerLinks::open(*host.context, zmq_loop_, host.keys,
                            {.kind = "vault",
                             .job = {},
                             .address = "127.0.0.1",
                             .ports = ports,
-                            .link = {.handshake_interval = Duration::seconds(20)},
+                            .link = {.handshake_interval = handshake},
                             .seed = 1},
                            handlers_of(host));
   }
@@ -140,6 +153,87 @@ TEST_F(PeerLinksTest, HearsNobodyWhomItsTableDoesNotName) {
   ASSERT_TRUE(say(one, HostId(2), PeerVia::kOurs, 7, {"hello"}));
   ASSERT_TRUE(hears(two, "1 theirs 7 hello"));
   EXPECT_EQ(two.events.size(), 1U);
+}
+
+// A process that dials the port that it is told, 200 connections at a time, and says nothing by any of them. It ends
+// with this.
+class Strangers {
+ public:
+  Strangers() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    const UniqueFd read_end(ends[0]);
+    port_ = UniqueFd(ends[1]);
+    pid_ = ::fork();
+    if (pid_ == 0) dial(read_end.get());
+  }
+  Strangers(const Strangers&) = delete;
+  Strangers& operator=(const Strangers&) = delete;
+  ~Strangers() {
+    (void)::kill(pid_, SIGKILL);
+    EXPECT_EQ(::waitpid(pid_, nullptr, 0), pid_);
+  }
+  void come_to(std::uint16_t port) const { ASSERT_EQ(::write(port_.get(), &port, sizeof port), ssize_t{sizeof port}); }
+
+ private:
+  [[noreturn]] static void dial(int port_fd) {
+    (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sockaddr_in there{};
+    there.sin_family = AF_INET;
+    there.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    std::uint16_t port = 0;
+    if (::read(port_fd, &port, sizeof port) != sizeof port) ::_exit(1);
+    there.sin_port = htons(port);
+    std::array<pollfd, 200> held{};
+    for (pollfd& one : held) one.fd = -1;
+    for (;;) {
+      for (pollfd& one : held) {
+        std::array<char, 4096> said{};
+        const bool is_over = (one.revents & (POLLIN | POLLHUP | POLLERR)) != 0 &&
+                             ::recv(one.fd, said.data(), said.size(), MSG_DONTWAIT) <= 0;
+        if (one.fd >= 0 && !is_over) continue;
+        if (one.fd >= 0) (void)::close(one.fd);
+        one = {.fd = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), .events = POLLIN, .revents = 0};
+        (void)::connect(one.fd, reinterpret_cast<const sockaddr*>(&there), sizeof there);
+      }
+      (void)::poll(held.data(), held.size(), 50);
+    }
+  }
+
+  UniqueFd port_;
+  pid_t pid_ = -1;
+};
+
+TEST_F(PeerLinksTest, LeavesDescriptorsToItsProcessWhoeverDials) {
+  const Strangers strangers;
+  Host one;
+  Host two;
+  start(one);
+  auto links = open(two, {}, Duration::milliseconds(500));
+  ASSERT_TRUE(links.ok()) << links.error().message;
+  two.links = std::move(*links);
+  one.links->set_peers({address_of(2, two)});
+  two.links->set_peers({address_of(1, one)});
+  one.links->dial(HostId(2));
+  ASSERT_TRUE(hears(one, "up 2"));
+  const std::optional<DescriptorUse> use = descriptor_use();
+  ASSERT_TRUE(use.has_value());
+  const LowerLimit few(RLIMIT_NOFILE, static_cast<rlim_t>(use->open + 60));
+  const std::size_t kept = DescriptorUse{.open = 0, .limit = use->open + 60}.reserve();
+  strangers.come_to(two.links->port());
+  ASSERT_TRUE(until([&] { return two.is_scarce; }));
+  const auto has_enough = [&] {
+    const std::optional<DescriptorUse> now = descriptor_use();
+    return now && now->left() >= kept / 2;
+  };
+  ASSERT_TRUE(until(has_enough));
+  for (int round = 0; round < 20; ++round) {
+    EXPECT_TRUE(has_enough()) << round;
+    const std::string number = text(round);
+    ASSERT_TRUE(say(one, HostId(2), PeerVia::kOurs, 7, {number}));
+    ASSERT_TRUE(hears(two, "1 theirs 7 " + number));
+  }
+  EXPECT_TRUE(two.links->make_room()) << "some are held";
 }
 
 TEST_F(PeerLinksTest, TakesTheHighestFreePortOfItsRange) {
