@@ -300,7 +300,7 @@ void Workers::on_output_lost(HostId host, std::uint64_t bytes, const std::string
     shared_.announce(begins ? EventKind::kOutputLost : EventKind::kOutputKept,
                      begins ? Severity::kWarning : Severity::kInfo, std::move(message));
   };
-  if (auto note = losses_.note(host, shared_.name_of(host), bytes, failure)) {
+  if (auto note = losses_.note(host, shared_.name_of(host), bytes, failure, shared_.loop->now())) {
     tell(note->begins, std::move(note->message));
   }
   for (const HostId refused : relay_->newly_refused()) {

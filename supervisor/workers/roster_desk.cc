@@ -94,25 +94,15 @@ void RosterDesk::pass_on(HostId host, const PostReport& report) {
   if (report.start < heard.start) return;  // starts are ordered: an older one has nothing to say
   if (report.start != heard.start) {
     const bool ended = !is_first && !report.before.empty() && options_.post_ended;
-    if (ended && may_tell(heard)) options_.post_ended(host, report.before);
+    if (ended && heard.budget.take(options_.now())) options_.post_ended(host, report.before);
     heard.start = report.start;
     heard.word = 0;
   }
   for (const PostWord& word : report.words) {
     if (word.number <= heard.word) continue;
     heard.word = word.number;
-    if (!is_first && options_.tell_people && may_tell(heard)) options_.tell_people(host, word);
+    if (!is_first && options_.tell_people && heard.budget.take(options_.now())) options_.tell_people(host, word);
   }
-}
-
-// What is told is kept, and no host makes us write more than so much of it (I22).
-bool RosterDesk::may_tell(Heard& heard) const {
-  const Instant now = options_.now();
-  if (now >= heard.minute + Duration::seconds(60)) {
-    heard.minute = now;
-    heard.told = 0;
-  }
-  return ++heard.told <= kToldAMinute;
 }
 
 void RosterDesk::hear(HostId host, const PostReport& report) {

@@ -17,6 +17,7 @@
 #include <optional>
 #include <vector>
 
+#include "supervisor/core/health/word_budget.h"
 #include "supervisor/core/job/job_core.h"
 #include "supervisor/core/job/roster.h"
 #include "supervisor/workers/servant_ports.h"
@@ -48,7 +49,6 @@ class RosterDesk {
   static constexpr Duration kFloor = Duration::milliseconds(20);  // between two rosters
   static constexpr std::uint64_t kBytesPerSecond = 32U << 20U;    // of rosters, to all hosts together
   static constexpr std::size_t kFailures = 64;                    // that are told, the newest
-  static constexpr std::uint32_t kToldAMinute = 16;               // of a host's post; more is not told
 
   RosterDesk(const JobCore& core, RosterDeskOptions options);
 
@@ -67,10 +67,8 @@ class RosterDesk {
   struct Heard {
     std::uint64_t start = 0;  // of the post; 0: nothing was heard of it
     std::uint64_t word = 0;   // the last that was passed on
-    Instant minute;           // when that began
-    std::uint32_t told = 0;   // within it
+    WordBudget budget;
   };
-  bool may_tell(Heard& heard) const;
   void pass_on(HostId host, const PostReport& report);
   void look();
   void tell();

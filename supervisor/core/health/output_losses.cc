@@ -13,22 +13,25 @@ constexpr std::size_t kMostTold = 16;  // hosts: a verdict has to fit into a rec
 }  // namespace
 
 std::optional<OutputLossNote> OutputLosses::note(HostId host, const std::string& name, std::uint64_t lost_bytes,
-                                                 const std::string& failure) {
+                                                 const std::string& failure, Instant now) {
   if (lost_bytes == 0 && failure.empty() && !hosts_.contains(host)) return std::nullopt;
   Host& known = hosts_[host];
   known.name = name;
   const std::uint64_t before = std::exchange(known.of_daemon, lost_bytes);
-  const std::uint64_t fresh = lost_bytes >= before ? lost_bytes - before : lost_bytes;
-  known.bytes += fresh;
-  const bool was_failing = !std::exchange(known.failure, failure).empty();
+  known.bytes += lost_bytes >= before ? lost_bytes - before : lost_bytes;
+  known.failure = failure;
   if (!failure.empty()) known.last_failure = failure;
-  if (was_failing && failure.empty()) {
+  const bool fails = !failure.empty();
+  // Between two beats it can begin and be over.
+  const bool was_short = !fails && !known.told && known.bytes > known.told_bytes;
+  if ((fails == known.told && !was_short) || !known.budget.take(now)) return std::nullopt;
+  known.told = fails;
+  known.told_bytes = known.bytes;
+  if (!fails && !was_short) {
     return OutputLossNote{
         .message = text(name, ": what ranks write is kept again; ", known.bytes, " bytes of it are in no file")};
   }
-  // Between two beats it can begin and be over.
-  if (was_failing || (failure.empty() && fresh == 0)) return std::nullopt;
-  const std::string why = failure.empty() ? "" : text(": ", printable(failure));
+  const std::string why = fails ? text(": ", printable(failure)) : "";
   return OutputLossNote{
       .begins = true,
       .message = text(name, ": what ranks write is shown and in no file, ", known.bytes, " bytes so far", why)};

@@ -1,7 +1,7 @@
 #pragma once
 
 // OutputLosses: what no file of a host took of its ranks' output, from what its beats say: a word when it begins and
-// when it is over, and an account for the verdict.
+// when it is over, so many of a host within a minute, and an account for the verdict.
 //
 // Thread: its owner's.
 
@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/core/health/word_budget.h"
 #include "transport/base/ids.h"
+#include "transport/base/time.h"
 
 namespace monarch {
 
@@ -25,7 +27,7 @@ class OutputLosses {
   // `lost_bytes`: of its daemon, in all, which begins at 0 when it is started again. `failure`: why bytes are lost now,
   // with the file; empty: they are not.
   std::optional<OutputLossNote> note(HostId host, const std::string& name, std::uint64_t lost_bytes,
-                                     const std::string& failure);
+                                     const std::string& failure, Instant now);
   // Of one host, while it loses; empty: it does not.
   std::string failure(HostId host) const;
   // A line for each host that has lost something.
@@ -38,6 +40,9 @@ class OutputLosses {
     std::uint64_t of_daemon = 0;
     std::string failure;
     std::string last_failure;
+    bool told = false;             // that it begins
+    std::uint64_t told_bytes = 0;  // of those
+    WordBudget budget;
   };
   std::map<HostId, Host> hosts_;
 };

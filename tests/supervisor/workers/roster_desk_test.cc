@@ -156,10 +156,10 @@ TEST_F(RosterDeskTest, TellsOnceHowAPostHasEnded) {
 TEST_F(RosterDeskTest, IsMadeToTellSoMuchAMinuteByAHostAndNoMore) {
   PostReport report{.port = 8'000, .roster_term = Term(1), .start = 1, .before = "killed by SIGKILL"};
   for (; report.start <= 100; ++report.start) desk_->hear(HostId(1), report);
-  EXPECT_EQ(ended_.size(), RosterDesk::kToldAMinute);
+  EXPECT_EQ(ended_.size(), WordBudget::kAMinute);
   pass(Duration::seconds(60));
   desk_->hear(HostId(1), report);
-  EXPECT_EQ(ended_.size(), RosterDesk::kToldAMinute + 1);
+  EXPECT_EQ(ended_.size(), WordBudget::kAMinute + 1);
 }
 
 TEST_F(RosterDeskTest, TellsChangesThatComeTogetherAsOneAndNothingWhereNothingIsAnother) {
