@@ -33,8 +33,8 @@ class LinkDial {
   int descriptor() const { return stream_ ? stream_->descriptor() : socket_.get(); }
   // For poll(2).
   short events() const;
-  // When one of these is there. nullptr: not yet. kGone: nobody is there, or not who was meant. kBusy: he let go, or has
-  // no place. kTimeout: he is not reached, or refuses; the message says why.
+  // When one of these is there. nullptr: not yet. kGone: nobody is there, or not who was meant. kBusy: he let go, or
+  // has no place. kTimeout: he is not reached, or refuses; the message says why.
   Result<std::unique_ptr<StreamLink>> go_on();
   // After kBusy: he has no place for a link now, and may have one in so long.
   std::optional<Duration> again() const { return again_; }
