@@ -29,7 +29,7 @@ MONARCH_FIELDS(HostDoubted, host, heard_again, silence);
 MONARCH_FIELDS(IdleNoted, left);
 MONARCH_FIELDS(PortsReserved, host, reserved);
 MONARCH_FIELDS(RankChanged, host, report, ended_at, uncertainty, step, grants_until, evidence_at);
-MONARCH_FIELDS(GangProgressed, mesh, gang, generation);
+MONARCH_FIELDS(GangProgressed, mesh, gang, generation, step, at);
 MONARCH_FIELDS(RankHung, host, process, why, phase, waited, limit, action, stacks);
 MONARCH_FIELDS(HostsHeld, silent, of, until);
 MONARCH_FIELDS(OperatorAsked, wish, ranks, hosts, who);
@@ -62,7 +62,7 @@ MONARCH_FIELDS(GangCommits, newest, resumed, ahead_generation, ahead);
 MONARCH_FIELDS(GangState, phase, generation, ports, was_ready, ends, cause_deadline, cause_decided, host_lost,
                lost_host, stop_deadline, stop_grace, stop_signal, ever_ready, fenced_by, not_before, failure, failures,
                restarts, failed_at, out_of_memory, crash, progress_deadline, late_before, asked, hung, hung_because,
-               furthest, commits, places, waits_since, remind_at);
+               furthest, started_at, first_step, caught_up, commits, places, waits_since, remind_at);
 MONARCH_FIELDS(PastPlace, first, hosts);
 MONARCH_FIELDS(Crash, rank, step, count);
 MONARCH_FIELDS(StandbyRankState, stage, pid, at_gate, output_complete);

@@ -348,7 +348,7 @@ void WorkerLinks::note_change(HostId host, const RankReport& report) {
     last.standstill = report.standstill;
     last.stdout_bytes = report.stdout_bytes;
     last.stderr_bytes = report.stderr_bytes;
-    note_step(report);
+    note_step(host, report);
     if (last.stdout_bytes + last.stderr_bytes > written && handlers_.on_output) handlers_.on_output();
     return;
   }
@@ -373,17 +373,25 @@ void WorkerLinks::note_change(HostId host, const RankReport& report) {
   change.report.standstill = Standstill::kNone;
   change.report.commit.reset();
   peer.ranks[report.process.rank] = {.report = report, .ticket = handlers_.decide(change)};
+  note_step(host, report);
 }
 
-// Only one that goes beyond every failure's, and of a gang that has something to be forgiven.
-void WorkerLinks::note_step(const RankReport& report) {
-  if (!report.progress.step || report.phase != RankPhase::kRunning || !core_.has_rank(report.process.rank)) return;
+// The first of a generation, and the first beyond all that were reached before: two of a generation at most.
+void WorkerLinks::note_step(HostId host, const RankReport& report) {
+  const RankProgress& said = report.progress;
+  if (!said.first || report.phase != RankPhase::kRunning || !core_.has_rank(report.process.rank)) return;
   const GangId gang = core_.spec().meshes[report.process.rank.mesh.value()].gang_of(report.process.rank.rank);
   const GangState& state = core_.state().meshes[report.process.rank.mesh.value()].gangs[gang.value()];
-  if (state.phase != GangPhase::kRunning || !state.furthest || *report.progress.step <= *state.furthest) return;
-  if (state.failures.empty() && !state.crash && !state.out_of_memory) return;
-  (void)handlers_.decide(
-      GangProgressed{.mesh = report.process.rank.mesh, .gang = gang, .generation = report.process.generation});
+  if (state.phase != GangPhase::kRunning || state.generation != report.process.generation) return;
+  const auto decide = [&](const StepMark& mark) {
+    (void)handlers_.decide(GangProgressed{.mesh = report.process.rank.mesh,
+                                          .gang = gang,
+                                          .generation = report.process.generation,
+                                          .step = mark.step,
+                                          .at = liveness_.to_ours(host, mark.at)});
+  };
+  if (!state.first_step) decide(*said.first);
+  if (said.past && state.furthest && !state.caught_up && said.past->step > *state.furthest) decide(*said.past);
 }
 
 void WorkerLinks::add_progress(JobStatus& status) const {

@@ -161,7 +161,7 @@ class WorkerLinks {
   void note_rank(HostId host, const RankReport& report);
   RankReport as_copied(HostId host, const RankReport& report);
   void note_change(HostId host, const RankReport& report);
-  void note_step(const RankReport& report);
+  void note_step(HostId host, const RankReport& report);
   Ack ack_of(HostId host, const Beat& beat) const;
   void resend_lost(HostId host, const Beat& beat);
   void tell_hold();

@@ -1,6 +1,5 @@
 """A rank dies (P01-P05, P16, P17): it is seen at once, its gang starts again in place by the rules, and the other gang never notices."""
 
-import re
 import signal
 
 import harness
@@ -67,12 +66,35 @@ class Ranks(recovery.RecoveryTest):
         self.assert_seen(self.wait_for_event("gang.failed", 5), since)
         self.assertEqual(self.read("work", "tries").split(), ["1", "2", "3", "4", "5"])
         self.assert_stage(verdict["cause"], r"restart: .*4 of 4 in 10m.* spent: fail")
-        rules = [re.search(r"\[(.*)\]$", e["message"]).group(1) for e in self.events("gang.failed") if e["rank"] == 2]
-        waits = [re.search(r", (at once|after \S+);", rule) for rule in rules[:-1]]
-        self.assertEqual([w.group(1) for w in waits], ["at once", "after 100ms", "after 200ms", "after 400ms"], rules)
-        self.assertIn("then: fail", rules[-2])
+        told = [e["details"] for e in self.events("gang.failed") if e["rank"] == 2]
+        self.assertEqual([(d["remedy"], d["number"], d["of"], d["wait_ms"]) for d in told[:-1]],
+                         [("restart", str(i + 1), "4", wait) for i, wait in enumerate(("0", "100", "200", "400"))], told)
+        self.assertEqual(told[-1]["remedy"], "fail")
+        self.assertIn("then: fail", told[-2]["rule"])
         self.assertEqual([e for e in self.events("gang.failed") if e["rank"] in (0, 1)], [])
         self.assertNotEqual(done.err, "")
+
+    def test_past_where_it_was(self):
+        """What a failure cost is told once it is made good: how long that took, and what was done twice."""
+        self.write("rank.py", jobs.PYTHON_MARK + "import os, time\nimport monarch_rank as monarch\n"
+                   "for step in range(1, 10**9):\n    monarch.step(step)\n    time.sleep(0.02)\n"
+                   "    if step == 20: mark('there')\n    if os.path.exists('go'): break\n")
+        run = self.start("run", self.program_job(
+            ["python3", "rank.py"], hosts=2, slots=1,
+            mesh={"gang": "host", "env": {"PYTHONPATH": harness.ROOT + "/scripts", "PYTHONDONTWRITEBYTECODE": "1"}},
+            supervision={"restart": {"max": 8}}))
+        self.wait_for_marks("there", 2)
+        self.signal_by_pid(self.pid_of(0))
+        past = self.wait_for_event("gang.caught_up")
+        furthest = int(next(e["details"]["furthest"] for e in self.events("gang.starting") if e["generation"] == 2))
+        self.assertEqual((past["mesh"], past["generation"], past["details"]["gang"]), ("m", 2, "0"))
+        self.assertEqual(int(past["details"]["again"]), furthest, past)
+        self.assertGreater(int(past["details"]["step"]), furthest)
+        self.assertGreater(int(past["details"]["after_ms"]), 20 * furthest)
+        self.assertRegex(past["message"], rf"^m: gang 0 is past step {furthest}, where it was, \S+ after it had ended; {furthest} steps")
+        self.write("go", "")
+        self.end_of(run, 0, "succeeded")
+        self.assertEqual(len(self.events("gang.caught_up")), 1)
 
     def test_three_times_at_the_same_step(self):  # P05
         self.write("rank.py", jobs.PYTHON_MARK + "import os, sys, time\nimport monarch_rank as monarch\n"

@@ -65,6 +65,7 @@ constexpr Severity monarch_enum_max(Severity) { return Severity::kError; }
   KIND(kGangStarting, "gang.starting", kInfo, "Its ranks are being started, as a new generation.")                     \
   KIND(kGangRunning, "gang.running", kInfo, "Every rank of it was executed.")                                          \
   KIND(kGangReady, "gang.ready", kInfo, "Every rank of it is ready.")                                                  \
+  KIND(kGangCaughtUp, "gang.caught_up", kInfo, "It is past the step where it was before it was started again.")        \
   KIND(kGangDone, "gang.done", kInfo, "Every rank of it has ended with 0.")                                            \
   KIND(kGangFailed, "gang.failed", kError,                                                                             \
        "A rank or a host of it failed; in brackets the rule, what is spent of its budget, and what comes next.")       \

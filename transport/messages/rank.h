@@ -64,15 +64,25 @@ inline bool was_not_executed(const RankEnd& end) {
 }
 
 // What a rank says of itself over its notify socket. The last of it travels with the beats; none of it is journalled.
+// A step that a rank has named, and when.
+struct StepMark {
+  std::uint64_t step = 0;
+  Instant at;  // the host's boot clock
+  bool operator==(const StepMark&) const = default;
+};
+MONARCH_FIELDS(StepMark, step, at)
+
 struct RankProgress {
   std::optional<std::uint64_t> step;                         // X_MONARCH_STEP
   std::string phase;                                         // X_MONARCH_PHASE; empty: it never named one
   std::string status;                                        // STATUS; raw bytes
   std::vector<std::pair<std::string, std::string>> metrics;  // X_MONARCH_METRIC, by name: the number as it was written
   Instant at;                                                // the host's boot clock; meaningful once any of it is set
+  std::optional<StepMark> first = {};                        // step of this start of it
+  std::optional<StepMark> past = {};                         // the first beyond the `furthest` of its START
   bool operator==(const RankProgress&) const = default;
 };
-MONARCH_FIELDS(RankProgress, step, phase, status, metrics, at)
+MONARCH_FIELDS(RankProgress, step, phase, status, metrics, at, first, past)
 
 // What came to a rank's sockets and was not taken, by reason. It travels as the progress does.
 struct TalkDrops {
@@ -223,9 +233,10 @@ struct Start {
   std::string setup;  // bash; its environment is the base of the ranks'. Run once per host and mesh, by the first rank
                       // past its gate
   bool standby = false;  // who asks for its place waits for it, instead of being told what it was started as
+  std::optional<std::uint64_t> furthest = {};  // step that its gang had reached before
 };
 MONARCH_MESSAGE(Start, 18, mesh, mesh_name, gang, generation, program, env, defaults, workdir, ranks, orphan,
-                orphan_ttl, stop_signal, stop_grace, signal_to, log_max_bytes, ready, setup, standby)
+                orphan_ttl, stop_signal, stop_grace, signal_to, log_max_bytes, ready, setup, standby, furthest)
 
 // Stop these ranks if they run at `generation` or below, and never start that generation of them again. CONT, `signal`,
 // the whole grace for each, then KILL of everything in the rank's containment, then the check that it is empty.

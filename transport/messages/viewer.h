@@ -23,6 +23,9 @@
 
 namespace monarch {
 
+// What an event's words say, for programs: by name, each once.
+using EventDetails = std::vector<std::pair<std::string, std::string>>;
+
 // One thing that happened to a job, as `events` shows it and the journal keeps it.
 struct JobEvent {
   std::uint64_t number = 0;  // strictly increasing within a job, over all terms; 0: in no journal
@@ -35,7 +38,7 @@ struct JobEvent {
   std::uint64_t generation = 0;  // the counter that users see; 0: none
   std::int32_t pid = 0;          // 0: none
   std::string message;           // one line for people, printable
-  std::vector<std::pair<std::string, std::string>> details;
+  EventDetails details;
 };
 MONARCH_MESSAGE(JobEvent, 96, number, time, severity, kind, host, mesh, rank, generation, pid, message, details)
 

@@ -12,6 +12,7 @@ namespace monarch::daemon {
 namespace {
 
 bool tells_progress_alone(const RankReport& before, const RankReport& after) {
+  if (after.progress.first != before.progress.first || after.progress.past != before.progress.past) return false;
   return after.phase == before.phase && after.pid == before.pid && after.held == before.held &&
          after.standstill == before.standstill && after.ready == before.ready && after.ended_at == before.ended_at &&
          after.commit == before.commit && !(after.progress == before.progress && after.talk_drops == before.talk_drops);

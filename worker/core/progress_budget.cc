@@ -9,7 +9,7 @@ constexpr std::size_t kFieldBytes = 16;  // numbers, lengths and tags
 }  // namespace
 
 std::size_t wire_size(const RankProgress& progress) {
-  std::size_t size = kFieldBytes * 2 + progress.phase.size() + progress.status.size();
+  std::size_t size = kFieldBytes * 4 + progress.phase.size() + progress.status.size();
   for (const auto& [name, value] : progress.metrics) size += kFieldBytes + name.size() + value.size();
   return size;
 }

@@ -12,10 +12,19 @@ void RankVoice::hear(const Notice& notice, Instant now) {
   if (notice.status) progress_.status = *notice.status;
   for (const auto& metric : notice.metrics) keep(metric);
   progress_.at = now;
-  const bool is_news = notice.ready && !ready_;
+  const bool is_mark = notice.step && mark(*notice.step, now);
+  const bool is_news = is_mark || (notice.ready && !ready_);
   ready_ = ready_ || notice.ready;
   const Instant soonest = told_at_ && !is_news ? std::max(now, *told_at_ + period_) : now;
   due_ = std::min(due_, soonest);
+}
+
+bool RankVoice::mark(std::uint64_t step, Instant now) {
+  const bool is_first = !progress_.first;
+  if (is_first) progress_.first = StepMark{step, now};
+  const bool is_past = !progress_.past && furthest_ && step > *furthest_;
+  if (is_past) progress_.past = StepMark{step, now};
+  return is_first || is_past;
 }
 
 void RankVoice::dropped(Instant now) { due_ = std::min(due_, told_at_ ? std::max(now, *told_at_ + period_) : now); }

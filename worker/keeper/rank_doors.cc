@@ -26,6 +26,7 @@ Result<RankDoorPaths> RankDoors::open(const keeper_action::ForkRank& order) {
   Door door{.name = text(printable(order.gang.mesh_name), '/', key.rank.rank.value()),
             .stem = own,
             .voice = RankVoice(options_.period)};
+  door.voice.look_beyond(order.gang.furthest);
   MONARCH_ASSIGN(door.notify, NotifySocket::open(
                                   loop_, paths.notify, [this, key](std::string_view datagram) { heard(key, datagram); },
                                   [this, key] { dropped(key); }));
@@ -70,6 +71,7 @@ void RankDoors::take_over(const Incarnation& from, const keeper_action::ForkRank
   door.mapped().place = as;
   door.key() = as.key;
   Door& moved = doors_.insert(std::move(door)).position->second;
+  moved.voice.look_beyond(as.gang.furthest);
   renamed_[from] = as.key;
   arm(as.key, moved);
 }

@@ -126,7 +126,8 @@ class JobCore {
   void gang_failed(MeshId mesh, GangId gang);
   void check_gang(MeshId mesh, GangId gang);
   std::optional<std::size_t> ended_unready(const GangState& gang) const;
-  void say_of_gang(MeshId mesh, GangId gang, EventKind kind, Severity severity, const std::string& what);
+  void say_of_gang(MeshId mesh, GangId gang, EventKind kind, Severity severity, const std::string& what,
+                   const EventDetails& more = {});
   void cause_is_due(MeshId mesh, GangId gang);
   void decide_cause(MeshId mesh, GangId gang);
   Verdict blame_host(const GangState& gang) const;
@@ -153,6 +154,7 @@ class JobCore {
 
   // job_core_recovery.cc
   void on(const GangProgressed& event);
+  void tell_caught_up(const GangProgressed& event);
   Recovery recovery_of(MeshId mesh, GangId gang, const Verdict& verdict, std::optional<std::size_t> first);
   void note_crash(GangState& gang, RankId who);
   void note_failure(MeshId mesh, GangId gang, Verdict verdict, const Recovery& next);
@@ -358,7 +360,7 @@ class JobCore {
   void on(const HostSilent& event);
   void on(const HostDoubted& event);
   void learn_address(HostId host);
-  void lose_host(HostId host, const std::string& why);
+  void lose_host(HostId host, const std::string& why, std::optional<Duration> silence = {});
   void decide_causes_within(HostId host, Duration patience);
   void mark_ranks_lost(HostId host);
   void give_up_host(HostId host);

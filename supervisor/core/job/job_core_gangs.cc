@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "supervisor/core/job/job_core.h"
+#include "supervisor/core/recovery/failure_details.h"
 #include "transport/base/assert.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
@@ -162,7 +163,8 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
   if (started && placed) standby_is_placed(mesh, g);
   if (state.phase == GangPhase::kStarting && started) {
     state.phase = GangPhase::kRunning;
-    say_of_gang(mesh, g, EventKind::kGangRunning, Severity::kInfo, text("is running", since_failure(state)));
+    say_of_gang(mesh, g, EventKind::kGangRunning, Severity::kInfo, text("is running", since_failure(state)),
+                {{"launch_ms", text((now_ - state.started_at).count_milliseconds())}});
     if (recovers(state)) tell_peers_of(mesh, g, "peer_back");
     state.failure.reset();
   }
@@ -217,11 +219,13 @@ std::optional<std::size_t> JobCore::ended_unready(const GangState& state) const 
   return std::nullopt;
 }
 
-void JobCore::say_of_gang(MeshId mesh, GangId g, EventKind kind, Severity severity, const std::string& what) {
+void JobCore::say_of_gang(MeshId mesh, GangId g, EventKind kind, Severity severity, const std::string& what,
+                          const EventDetails& more) {
   JobEvent event = event_of(kind, severity, text(mesh_spec(mesh).name, ": gang ", g.value(), " ", what));
   event.mesh = mesh_spec(mesh).name;
   event.generation = gang(mesh, g).generation.counter;
   event.details = {{"gang", text(g.value())}};
+  event.details.insert(event.details.end(), more.begin(), more.end());
   emit(std::move(event));
 }
 
@@ -264,7 +268,7 @@ void JobCore::decide_cause(MeshId mesh, GangId g) {
       verdict.cause.kind == CauseKind::kHost ? text(spec.name, ": gang ", g.value(), ": ") : std::string();
   JobEvent event = event_of(EventKind::kGangFailed, spec.sidecar || goes_on ? Severity::kWarning : Severity::kError,
                             text(who, verdict.reason, " [", verdict.cause.rule, "]"));
-  event.details = {{"gang", text(g.value())}};
+  event.details = failure_details(g, verdict.cause, hung, next);
   event.host = verdict.cause.host;
   event.mesh = verdict.cause.mesh;
   event.rank = verdict.cause.rank;

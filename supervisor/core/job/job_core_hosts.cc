@@ -144,7 +144,7 @@ void JobCore::on(const HostSilent& event) {
   // Before it has joined nothing is expected of it but its hello, which has a deadline of its own.
   if (host(event.host).phase != HostPhase::kJoined) return;
   host(event.host).fence = std::max(host(event.host).fence, event.grants_until);
-  lose_host(event.host, text("silent for ", to_text(event.silence)));
+  lose_host(event.host, text("silent for ", to_text(event.silence)), event.silence);
   destroy(event.host);
   mark_ranks_lost(event.host);
 }
@@ -161,15 +161,18 @@ void JobCore::on(const HostDoubted& event) {
                      text(name, ": silent for ", to_text(event.silence), "; nothing is stopped, it is lost after ",
                           to_text(spec_.supervision.lost_after)));
   doubt.host = name;
+  if (!event.heard_again) doubt.details = {{"silent_ms", text(event.silence.count_milliseconds())}};
   emit(std::move(doubt));
 }
 
-void JobCore::lose_host(HostId id, const std::string& why) {
+void JobCore::lose_host(HostId id, const std::string& why, std::optional<Duration> silence) {
   const std::string& name = hosts_[id.value()].name;
   if (!host(id).failing) {
     host(id).lost_because = why;
     JobEvent lost = event_of(EventKind::kHostLost, Severity::kError, text(name, ": ", why));
     lost.host = name;
+    lost.details = {{"why", why}};
+    if (silence) lost.details.emplace_back("silent_ms", text(silence->count_milliseconds()));
     emit(std::move(lost));
     if (host(id).standing == HostStanding::kGood) {
       forget_older(host(id).lost_at, spec_.supervision.reallocate.window, now_);

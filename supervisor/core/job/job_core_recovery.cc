@@ -148,6 +148,8 @@ bool JobCore::fence_done(MeshId mesh, GangId g) const {
 
 void JobCore::begin_generation(GangState& state) {
   state.was_ready = false;
+  state.first_step.reset();
+  state.caught_up = false;
   state.ends.clear();
   state.cause_decided = false;
   state.host_lost = false;
@@ -216,10 +218,33 @@ std::string JobCore::since_failure(const GangState& state) const {
               state.failure->cause.kind == CauseKind::kRequest ? " after it was stopped" : " after it failed");
 }
 
-// What failed before this step does not count any longer.
+// What failed before a step that none of its generations had reached does not count any longer.
 void JobCore::on(const GangProgressed& event) {
   GangState& state = gang(event.mesh, event.gang);
-  if (state.generation == event.generation && state.phase == GangPhase::kRunning) forget_failures(state);
+  if (state.generation != event.generation || state.phase != GangPhase::kRunning) return;
+  if (!state.first_step) state.first_step = event.step;
+  if (state.caught_up || !state.furthest || event.step <= *state.furthest) return;
+  state.caught_up = true;
+  forget_failures(state);
+  tell_caught_up(event);
+}
+
+// One that goes on from an earlier job has not ended in this one.
+void JobCore::tell_caught_up(const GangProgressed& event) {
+  const GangState& state = gang(event.mesh, event.gang);
+  const std::uint64_t first = *state.first_step;
+  const std::uint64_t again = first > *state.furthest ? 0 : *state.furthest - first + 1;
+  EventDetails details = {{"step", text(event.step)}, {"again", text(again)}};
+  std::string when;
+  if (state.failed_at != Instant()) {
+    const Duration after = Duration::milliseconds((event.at - state.failed_at).count_milliseconds());
+    when = text(", ", to_text(after), " after it had ended");
+    details.emplace_back("after_ms", text(after.count_milliseconds()));
+  }
+  say_of_gang(event.mesh, event.gang, EventKind::kGangCaughtUp, Severity::kInfo,
+              text("is past step ", *state.furthest, ", where it was", when,
+                   again == 0 ? "" : text("; ", again, again == 1 ? " step was" : " steps were", " done again")),
+              details);
 }
 
 }  // namespace monarch

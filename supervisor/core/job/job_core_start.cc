@@ -193,11 +193,17 @@ void JobCore::start_gang(MeshId mesh, GangId g) {
     forget_owed(id);
     rank(id) = RankState{.stage = RankStage::kStarting};
   }
+  std::vector<std::string> names;
   for (const HostId id : placement_.hosts_of(mesh, g)) {
+    names.push_back(hosts_[id.value()].name);
     actions_.emplace_back(SendStart{id, start_message(mesh, g, id)});
   }
+  state.started_at = now_;
+  EventDetails details = {{"hosts", some_of(std::move(names))}};
+  if (state.commits.resumed) details.emplace_back("from_step", text(state.commits.resumed->step));
+  if (state.furthest) details.emplace_back("furthest", text(*state.furthest));
   say_of_gang(mesh, g, EventKind::kGangStarting, Severity::kInfo,
-              text("is starting, generation ", state.generation.counter, from_checkpoint(state)));
+              text("is starting, generation ", state.generation.counter, from_checkpoint(state)), details);
 }
 
 std::uint16_t JobCore::port_of_rank(RankId id, std::size_t index) const {
@@ -249,6 +255,7 @@ RankStart JobCore::rank_start(RankId id) const {
 Start JobCore::start_message(MeshId mesh, GangId g, HostId where) const {
   const MeshSpec& spec = mesh_spec(mesh);
   Start message{.mesh = mesh, .mesh_name = spec.name, .gang = g, .generation = gang(mesh, g).generation};
+  message.furthest = gang(mesh, g).furthest;
   message.orphan = spec.supervision.orphan;
   message.orphan_ttl = spec.supervision.orphan_ttl;
   message.stop_signal = spec.stop.signal;

@@ -49,7 +49,9 @@ Recovery restart(const RestartPolicy& policy, const FailureFacts& facts) {
           .rule = text(facts.end.out_of_memory      ? "out of memory: retried once: "
                        : is_lack_of_host(facts.end) ? "its host could not start it: "
                                                     : "",
-                       "restart ", spent_text(number, limit, policy.window), ", ", when, "; then: ", then)};
+                       "restart ", spent_text(number, limit, policy.window), ", ", when, "; then: ", then),
+          .number = number,
+          .of = limit};
 }
 
 Recovery replace(const ReallocatePolicy& policy, const FailureFacts& facts) {
@@ -70,8 +72,11 @@ Recovery replace(const ReallocatePolicy& policy, const FailureFacts& facts) {
     const std::string then = !last            ? text("replacement ", with_these + 1)
                              : facts.may_park ? std::string("its gang is parked")
                                               : std::string("fail");
-    return {
-        .remedy = Remedy::kReplace, .wait = {}, .rule = text(facts.out, ": replacement ", number, "; then: ", then)};
+    return {.remedy = Remedy::kReplace,
+            .wait = {},
+            .rule = text(facts.out, ": replacement ", number, "; then: ", then),
+            .number = with_these,
+            .of = limit};
   }
   if (facts.may_park) {
     return {.remedy = Remedy::kPark, .wait = {}, .rule = text(facts.out, ": ", why, ": shrink: its gang is parked")};
@@ -80,12 +85,25 @@ Recovery replace(const ReallocatePolicy& policy, const FailureFacts& facts) {
     return {.remedy = Remedy::kAwait,
             .wait = {},
             .rule = text(facts.out, ": ", why, ", one may be launched again in ", to_text(facts.due_in),
-                         ": replacement ", number)};
+                         ": replacement ", number),
+            .number = with_these,
+            .of = limit};
   }
   return fail(text(facts.out, ": ", why, ": fail"));
 }
 
 }  // namespace
+
+std::string_view name_of(Remedy remedy) {
+  switch (remedy) {
+    case Remedy::kRestart: return "restart";
+    case Remedy::kReplace: return "replace";
+    case Remedy::kPark: return "park";
+    case Remedy::kAwait: return "wait";
+    case Remedy::kFail: return "fail";
+  }
+  return "";
+}
 
 Recovery recover(const Supervision& policy, const FailureFacts& facts) {
   if (auto end = hopeless(policy, facts)) return std::move(*end);

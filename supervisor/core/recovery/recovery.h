@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "supervisor/core/spec/job_spec.h"
 #include "transport/base/time.h"
@@ -60,9 +61,13 @@ enum class Remedy : std::uint8_t {
 
 struct Recovery {
   Remedy remedy = Remedy::kFail;
-  Duration wait;     // kRestart: before it
-  std::string rule;  // "restart 2 of 4 in 10m, after 500ms; then: restart 3"
+  Duration wait;                    // kRestart: before it
+  std::string rule;                 // "restart 2 of 4 in 10m, after 500ms; then: restart 3"
+  std::uint32_t number = 0;         // which restart or replacement of those that count it is; 0: it is none
+  std::optional<std::uint32_t> of;  // how many there may be; nothing: any number
 };
+
+std::string_view name_of(Remedy remedy);
 
 Recovery recover(const Supervision& policy, const FailureFacts& facts);
 

@@ -129,11 +129,14 @@ struct RankChanged {
   Instant evidence_at = Instant::never();  // as in its report, on the supervisor's clock
 };
 
-// A rank of this gang named a step beyond all that its generations before had reached.
+// A rank of this gang named the first step of this generation, or the first beyond all that the generations before had
+// reached.
 struct GangProgressed {
   MeshId mesh;
   GangId gang;
   Generation generation;
+  std::uint64_t step = 0;
+  Instant at;  // when it said so, on the supervisor's clock
 };
 
 // A rank makes no progress: it stands still, or its phase has lasted longer than it may.

@@ -210,10 +210,13 @@ struct GangState {
   std::string hung_because;
   // The highest step that any rank of it had named at its end, in all generations; none: its program names no steps.
   std::optional<std::uint64_t> furthest;
-  GangCommits commits;                   // over all its generations
-  std::vector<PastPlace> places;         // of those that were started
-  Instant waits_since;                   // kWaiting, kParked while the job runs
-  Instant remind_at = Instant::never();  // when it is said again for whom it waits
+  Instant started_at;                       // this generation: its START was decided
+  std::optional<std::uint64_t> first_step;  // that a rank of this generation has named
+  bool caught_up = false;                   // one of this generation is past `furthest`
+  GangCommits commits;                      // over all its generations
+  std::vector<PastPlace> places;            // of those that were started
+  Instant waits_since;                      // kWaiting, kParked while the job runs
+  Instant remind_at = Instant::never();     // when it is said again for whom it waits
 };
 
 enum class StandbyPhase : std::uint8_t {

@@ -3,6 +3,7 @@
 // Small specs, and a core driven by hand: each step names what happened, and the actions are there to be looked at.
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -141,6 +142,16 @@ class Driver {
       if (emitted != nullptr && emitted->event.kind == kind) messages.push_back(emitted->event.message);
     }
     return messages;
+  }
+  // What the last event of this type says for programs.
+  std::map<std::string, std::string> details(EventKind kind) const {
+    std::map<std::string, std::string> details;
+    for (const Action& action : all) {
+      const auto* emitted = std::get_if<EmitEvent>(&action);
+      if (emitted == nullptr || emitted->event.kind != kind) continue;
+      details = {emitted->event.details.begin(), emitted->event.details.end()};
+    }
+    return details;
   }
 
   template <class T>

@@ -367,10 +367,16 @@ TEST(WorkerLinks, TakeWhatIsSaidOfAnEarlierGenerationFromTheHostItRanOnAlone) {
 TEST(WorkerLinks, TellOfProgressOnceAStepIsBeyondThoseOfAllFailures) {
   Links job(false, fixtures::job_that_recovers(2, 1, 4));
   std::uint64_t second = 0;
+  std::optional<StepMark> first;
+  std::optional<StepMark> past;
   const auto says_step = [&](std::uint64_t step) {
     RankReport report = job.driver().report_of(kFirst, RankPhase::kRunning);
     report.progress.step = step;
-    report.progress.at = Instant::since_boot(Duration::seconds(static_cast<std::int64_t>(++second)));
+    if (!first) first = StepMark{step, job.driver().now};
+    if (step > 100 && !past) past = StepMark{step, job.driver().now};
+    report.progress.first = first;
+    report.progress.past = past;
+    report.progress.at = job.driver().now + Duration::seconds(static_cast<std::int64_t>(++second));
     job.beats(HostId(0), report);
   };
   const auto again = [&] {
@@ -382,11 +388,17 @@ TEST(WorkerLinks, TellOfProgressOnceAStepIsBeyondThoseOfAllFailures) {
   job.driver().fail_gang(kFirst, fixtures::exited(7), 50);
   again();
   says_step(1);
+  EXPECT_EQ(job.driver().gang(0).first_step, 1U);
   says_step(60);
   says_step(100);
   EXPECT_EQ(job.driver().gang(0).failures.size(), 2U) << "it had been there before";
   says_step(101);
   EXPECT_TRUE(job.driver().gang(0).failures.empty());
+  says_step(102);
+  const auto told = job.driver().told(EventKind::kGangCaughtUp);
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_NE(told[0].find("is past step 100, where it was, "), std::string::npos) << told[0];
+  EXPECT_NE(told[0].find("; 100 steps were done again"), std::string::npos) << told[0];
 }
 
 TEST(WorkerLinks, LetAnEndThatAnotherGenerationFollowsBeForgottenOnceThatIsDurable) {

@@ -34,6 +34,24 @@ TEST(RankVoice, TellsTheFirstWordAtOnceAndTheLastOfAPeriod) {
   EXPECT_EQ(voice.due(), at(9'000));
 }
 
+// When a failure was made good is known to the word, not to the beat.
+TEST(RankVoice, TellsTheFirstStepBeyondWhereItsGangWasAtOnce) {
+  RankVoice voice(kPeriod);
+  voice.look_beyond(10);
+  voice.hear(step(4), at(1'000));
+  voice.told(at(1'000));
+  voice.hear(step(10), at(1'010));
+  EXPECT_EQ(voice.due(), at(1'250));
+  EXPECT_EQ(voice.progress().past, std::nullopt);
+  voice.hear(step(11), at(1'020));
+  EXPECT_EQ(voice.due(), at(1'020));
+  voice.told(at(1'020));
+  voice.hear(step(12), at(1'030));
+  EXPECT_EQ(voice.due(), at(1'270));
+  EXPECT_EQ(voice.progress().first, (StepMark{4, at(1'000)}));
+  EXPECT_EQ(voice.progress().past, (StepMark{11, at(1'020)}));
+}
+
 TEST(RankVoice, TellsReadinessAtOnceAndOnce) {
   RankVoice voice(kPeriod);
   voice.hear(step(1), at(1'000));

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "tests/supervisor/core/fixtures.h"
 
@@ -18,6 +21,11 @@ using fixtures::killed;
 constexpr RankId kFirst{MeshId(0), Rank(0)};
 
 Instant next_start(const Driver& driver) { return driver.core.next_deadline(); }
+
+GangProgressed progressed(const Driver& driver, std::uint64_t step) {
+  return {
+      .mesh = MeshId(0), .gang = GangId(0), .generation = driver.gang(0).generation, .step = step, .at = driver.now};
+}
 
 TEST(JobCoreRecovery, StartsAFailedGangAgainAtOnceAndLeavesTheOtherAlone) {
   Driver driver(job_that_recovers(2, 2, 2));
@@ -187,10 +195,61 @@ TEST(JobCoreRecovery, TakesAFurtherStepForProgressAndFailsAtTheThirdCrashAtTheSa
   driver.fail_gang(kFirst, killed(SIGFPE), 17);
   EXPECT_EQ(driver.core.state().verdict->cause.rule, "crash 3 in a row at step 17: fail");
 
-  further.step(GangProgressed{.mesh = MeshId(0), .gang = GangId(0), .generation = further.gang(0).generation});
+  further.step(progressed(further, 17));
+  EXPECT_FALSE(further.gang(0).failures.empty()) << "it has been there before";
+  further.step(progressed(further, 18));
   EXPECT_TRUE(further.gang(0).failures.empty());
   further.fail_gang(kFirst, killed(SIGFPE), 17);
   EXPECT_EQ(further.gang(0).phase, GangPhase::kReserving);
+}
+
+// What an operator asks of a failure: when it was made good, and what was done twice for that.
+TEST(JobCoreRecovery, TellsOnceThatAGangIsPastWhereItWas) {
+  Driver driver(job_that_recovers(1, 1, 10));
+  driver.run_all();
+  driver.step(progressed(driver, 0));
+  EXPECT_EQ(driver.told(EventKind::kGangCaughtUp), std::vector<std::string>{}) << "it has not failed";
+  driver.fail_gang(kFirst, killed(SIGSEGV), 412);
+  driver.start_again(0);
+  EXPECT_EQ(driver.details(EventKind::kGangStarting).at("furthest"), "412");
+  driver.step(progressed(driver, 401));
+  driver.step(progressed(driver, 412));
+  EXPECT_EQ(driver.told(EventKind::kGangCaughtUp), std::vector<std::string>{});
+  driver.now = driver.gang(0).failed_at + Duration::milliseconds(3'200);
+  driver.step(progressed(driver, 413));
+  driver.step(progressed(driver, 414));
+  EXPECT_EQ(
+      driver.told(EventKind::kGangCaughtUp),
+      std::vector<std::string>{"trainer: gang 0 is past step 412, where it was, 3.2s after it had ended; 12 steps "
+                               "were done again"});
+  const auto details = driver.details(EventKind::kGangCaughtUp);
+  EXPECT_EQ(details.at("after_ms"), "3200");
+  EXPECT_EQ(details.at("again"), "12");
+  EXPECT_EQ(details.at("step"), "413");
+}
+
+TEST(JobCoreRecovery, TellsProgramsWhatItTellsPeopleOfAFailure) {
+  Driver driver(job_that_recovers(1, 1, 2));
+  driver.run_all();
+  driver.fail_gang(kFirst, killed(SIGSEGV));
+  auto details = driver.details(EventKind::kGangFailed);
+  EXPECT_EQ(details, (std::map<std::string, std::string>{{"gang", "0"},
+                                                         {"cause", "rank"},
+                                                         {"end", "killed by SIGSEGV"},
+                                                         {"remedy", "restart"},
+                                                         {"number", "1"},
+                                                         {"of", "2"},
+                                                         {"wait_ms", "0"},
+                                                         {"rule", "restart 1 of 2 in 10m, at once; then: restart 2"}}));
+  driver.start_again(0);
+  EXPECT_EQ(driver.details(EventKind::kGangRunning).count("launch_ms"), 1U);
+  driver.fail_gang(kFirst, exited(1));
+  driver.pass_deadline();
+  driver.start_again(0);
+  driver.fail_gang(kFirst, exited(1));
+  details = driver.details(EventKind::kGangFailed);
+  EXPECT_EQ(details.at("remedy"), "fail");
+  EXPECT_EQ(details.count("number"), 0U);
 }
 
 TEST(JobCoreRecovery, RetriesADeathByLackOfMemoryOnce) {
