@@ -27,6 +27,9 @@ enum class Bug : std::uint8_t {
   kDoorLeftUnseen,        // a rank's end is seen neither at its door nor told by its keeper
   kHostNeverLost,         // a lost host stays in the roster
   kNoTicks,               // time does not pass for a post
+  kDroppedBodiesStay,     // of messages that waited behind a body that does not come the bodies are kept
+  kForgedCaller,          // whom a host names as the caller of an ask is believed
+  kNoShares,              // who comes first may have all of a rank's queue
 };
 
 struct BugName {
@@ -50,6 +53,9 @@ inline constexpr std::array kBugs = {
     BugName{Bug::kDoorLeftUnseen, "door-left-unseen"},
     BugName{Bug::kHostNeverLost, "host-never-lost"},
     BugName{Bug::kNoTicks, "no-ticks"},
+    BugName{Bug::kDroppedBodiesStay, "dropped-bodies-stay"},
+    BugName{Bug::kForgedCaller, "forged-caller"},
+    BugName{Bug::kNoShares, "no-shares"},
 };
 
 }  // namespace monarch::sim::calls

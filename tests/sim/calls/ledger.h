@@ -31,6 +31,7 @@ using ProcessNumber = std::uint64_t;
 // What a body says: which call it is of, and for an answer by which rank. 0: there is none.
 using Tag = std::uint64_t;
 inline constexpr Tag kNobodys = ~Tag{0};  // of one that the ledger does not know
+inline constexpr Tag kForged = ~Tag{1};   // of one that is asked in the name of somebody who has not asked it
 
 // How a rank that dies in a run is said to have ended.
 inline constexpr const char* kKilled = "it was killed";

@@ -6,7 +6,8 @@
 // and here:
 //
 //   C6  what is under way in a post stays within its limits, and ends with what it was for: no body is left over
-//   C7  a host that says what it likes changes nothing of what others have with each other
+//   C7  a host that says what it likes changes nothing of what others have with each other: nothing that it asks in
+//       another's name is run, calls of others find room wherever it asks, and what waits for it stays bounded
 //   I2  what a rank of an earlier generation calls is run by nobody who knows of a later one
 //
 // Thread: one simulation's. Lifetime: the run's.
@@ -29,6 +30,7 @@
 #include "tests/sim/random.h"
 #include "tests/sim/seed_program.h"
 #include "tests/sim/trace.h"
+#include "worker/core/post/awaited_bodies.h"
 #include "worker/core/post/post_core.h"
 
 namespace monarch::sim::calls {
@@ -74,6 +76,9 @@ class Room {
     std::deque<post_event::DoorMessage> unread;
     std::deque<Tag> unread_bodies;
   };
+  // By whom messages come, and by whose connection.
+  using Way = std::pair<HostNumber, PeerVia>;
+  using Awaited = AwaitedBodies<post_event::PeerMessage, Tag>;
   struct Post {
     PostStart start;
     LifePtr life = std::make_shared<Life>();
@@ -81,6 +86,7 @@ class Room {
     std::unique_ptr<Alarm> alarm;
     std::map<DoorId, Door> doors;
     std::map<BodyId, Tag> bodies;
+    std::map<Way, Awaited> awaited;  // behind bodies that come by a connection of their own
     std::uint64_t next_door = 1;
     std::uint64_t next_body = 1;
     std::map<HostId, PeerAddress> peers;  // as the core said them last
@@ -105,17 +111,27 @@ class Room {
     bool broken = false;
     std::uint64_t number = 0;
     std::uint64_t sent = 0;
+    std::uint64_t body_link = 0;        // which one is beside it: they are counted
     std::uint64_t arrive = 0;           // of a broken one: those up to it come all the same
     std::array<Instant, 2> newest;      // when the newest message there, and back, arrives
     std::array<std::size_t, 2> owes{};  // the kind of one that got lost, and shows by the next of it; 0: of none
   };
   using ConnectionPtr = std::shared_ptr<Connection>;
+  // A body that comes by a connection of its own.
+  struct Aside {
+    std::uint64_t link = 0;
+    std::uint64_t number = 0;
+  };
+  struct Sent {
+    post_event::PeerMessage message;
+    Tag body = 0;
+    std::optional<Aside> aside;
+  };
   // What was on its way when its connection ended, and comes with the next one.
   struct Late {
     ConnectionPtr connection;
     bool back = false;
-    post_event::PeerMessage message;
-    Tag body = 0;
+    Sent sent;
   };
   struct Slot {  // of a rank, as the supervisor has it
     RankId rank;
@@ -158,10 +174,25 @@ class Room {
   bool gets_lost(const ConnectionPtr& connection, bool back, const post_event::PeerMessage& message);
   void bring_late(HostNumber from, HostNumber to);
   void die_while_answered(const ConnectionPtr& connection);
-  void arrive(const ConnectionPtr& connection, bool back, post_event::PeerMessage message, Tag body);
+  void break_while_greeted(const ConnectionPtr& connection);
+  void arrive(const ConnectionPtr& connection, bool back, Sent sent);
   // False: the planted bug keeps it back.
   bool with_bug(const Post& to, bool late, post_event::PeerMessage& message) const;
+
+  // Bodies beside messages.
+  std::optional<Aside> send_aside(const ConnectionPtr& connection, bool back, Tag body);
+  void take_message(HostNumber to, const PostPtr& post, const Way& way, Sent sent);
+  void go_on(HostNumber to, const PostPtr& post, const Way& way);
+  std::optional<LineEnds> drop_awaited(Post& post, const Way& way);
+  void lose_bodies(Connection& connection);
+  void lose_bodies_at(HostNumber at, const PostStart& start, const Way& way);
+  void resume_later(HostNumber at, const PostPtr& post, const Way& way, const LineEnds& ends);
+
+  // A host that says what it likes.
   void babble(HostNumber rogue);
+  post_event::PeerMessage some_message(HostNumber rogue, HostNumber to, Sent& sent);
+  void flood(HostNumber rogue);
+  CallerName some_caller();
 
   // Ranks.
   void start_process(Slot& slot);
@@ -216,6 +247,8 @@ class Room {
   Roster newest_;
   std::uint64_t next_process_ = 1;
   std::uint64_t next_connection_ = 1;
+  std::uint64_t next_aside_ = 1;
+  std::uint64_t floods_ = 0;
   // By sender, receiver and starts of a line: the newest answer that was sent.
   std::map<std::tuple<HostNumber, HostNumber, PostStart, PostStart>, AnswerNumber> said_;
   bool calling_ = false;

@@ -23,6 +23,47 @@ LineEnds& ends_of(post_event::PeerMessage& message) {
 
 }  // namespace
 
+void Room::perform(HostNumber host, const PostPtr& post, const post_action::ToPeer& action) {
+  const auto to = static_cast<HostNumber>(action.host.value());
+  Tag body = 0;
+  if (const auto* asks = std::get_if<LineAsks>(&action.message)) body = body_of(*post, asks->body);
+  if (const auto* answer = std::get_if<LineAnswer>(&action.message)) body = body_of(*post, answer->outcome.body);
+  const bool ours = action.via == PeerVia::kOurs;
+  const auto found = std::find_if(connections_.rbegin(), connections_.rend(), [&](const ConnectionPtr& one) {
+    return one->up && !one->broken && one->from == (ours ? host : to) && one->to == (ours ? to : host);
+  });
+  if (found == connections_.rend()) return;
+  carry(*found, !ours, action.message, body);
+}
+
+void Room::perform(HostNumber host, const PostPtr& post, const post_action::Dial& action) {
+  const auto to = static_cast<HostNumber>(action.host.value());
+  if (const Connection* const known = connection(host, to)) {
+    if (!known->up) return;
+    send_after(scheduler_, kSoon, post->life,
+               [this, host, post, peer = action.host] { feed(host, post, post_event::PeerUp{peer}); });
+    return;
+  }
+  dial(host, post, to);
+}
+
+void Room::perform(HostNumber host, const PostPtr& post, const post_action::PeersChanged& /*action*/) {
+  std::map<HostId, PeerAddress> peers;
+  for (const PeerAddress& peer : post->core->peers()) peers[peer.host] = peer;
+  for (const ConnectionPtr& one : connections_) {
+    if (one->from != host || one->broken) continue;
+    const HostId to(static_cast<std::uint32_t>(one->to));
+    const auto before = post->peers.find(to);
+    const auto after = peers.find(to);
+    if (after == peers.end() || before == post->peers.end() || before->second != after->second) {
+      one->broken = true;  // by us: nobody is told
+      one->arrive = one->sent;
+      lose_bodies(*one);
+    }
+  }
+  post->peers = std::move(peers);
+}
+
 Room::Connection* Room::connection(HostNumber from, HostNumber to) {
   const auto found = std::find_if(connections_.begin(), connections_.end(), [&](const ConnectionPtr& one) {
     return one->from == from && one->to == to && !one->broken;
@@ -70,6 +111,7 @@ void Room::break_connection(Connection& connection) {
   connection.arrive =
       random_.one_in(2) ? 0 : connection.sent - random_.below(std::min<std::uint64_t>(connection.sent, 8) + 1);
   trace_.note(now(), "a connection breaks", connection.from, connection.to);
+  lose_bodies(connection);
   const HostNumber from = connection.from;
   const HostNumber to = connection.to;
   const PostPtr post = hosts_[from].post;
@@ -114,13 +156,15 @@ void Room::carry(const ConnectionPtr& connection, bool back, post_event::PeerMes
   }
   const auto* const answer = std::get_if<LineAnswer>(&message);
   if (answer != nullptr && answer->said <= 2) die_while_answered(connection);
+  if (std::holds_alternative<LineHello>(message)) break_while_greeted(connection);
   Instant& newest = connection->newest[back ? kBack : kThere];
   newest = std::max(newest, now() + random_.skewed(Duration::microseconds(20), Duration::milliseconds(3)));
-  scheduler_.at(newest, [this, connection, back, number = ++connection->sent, message = std::move(message), body] {
+  Sent sent{.message = std::move(message), .body = body, .aside = send_aside(connection, back, body)};
+  scheduler_.at(newest, [this, connection, back, number = ++connection->sent, sent = std::move(sent)] {
     if (connection->broken && number > connection->arrive) return;
     // A late one may come later still: behind what the next connection brings first.
-    if (connection->broken && random_.one_in(2)) return late_.push_back({connection, back, message, body});
-    arrive(connection, back, message, body);
+    if (connection->broken && random_.one_in(2)) return late_.push_back({connection, back, sent});
+    arrive(connection, back, sent);
   });
 }
 
@@ -131,8 +175,17 @@ void Room::bring_late(HostNumber from, HostNumber to) {
       continue;
     }
     scheduler_.after(random_.skewed(Duration::microseconds(100), Duration::milliseconds(50)),
-                     [this, late] { arrive(late.connection, late.back, late.message, late.body); });
+                     [this, late] { arrive(late.connection, late.back, late.sent); });
   }
+}
+
+// The hello comes late, behind that of the next connection.
+void Room::break_while_greeted(const ConnectionPtr& connection) {
+  if (!lossy_ || healthy_ || !random_.one_in(12)) return;
+  scheduler_.after(Duration::microseconds(1), [this, connection] {
+    break_connection(*connection);
+    connection->arrive = connection->sent;
+  });
 }
 
 // Its first answers come late, to the next start of it.
@@ -146,17 +199,20 @@ void Room::die_while_answered(const ConnectionPtr& connection) {
   });
 }
 
-void Room::arrive(const ConnectionPtr& connection, bool back, post_event::PeerMessage message, Tag body) {
+void Room::arrive(const ConnectionPtr& connection, bool back, Sent sent) {
   const HostNumber from = back ? connection->to : connection->from;
   const HostNumber to = back ? connection->from : connection->to;
   const PostPtr post = hosts_[to].post;
   const HostId sender(static_cast<std::uint32_t>(from));
   if (!post || !hosts_[to].up) return;
-  post->life->message([this, connection, to, post, sender, message = std::move(message), body]() mutable {
-    if (!post->peers.contains(sender) || !with_bug(*post, connection->broken, message)) return;
-    if (auto* asks = std::get_if<LineAsks>(&message)) asks->body = give_body(*post, body, 100);
-    if (auto* answer = std::get_if<LineAnswer>(&message)) answer->outcome.body = give_body(*post, body, 100);
-    feed(to, post, post_event::PeerSaid{sender, std::move(message)});
+  post->life->message([this, connection, to, post, from, sender, back, sent = std::move(sent)]() mutable {
+    if (!post->peers.contains(sender) || !with_bug(*post, connection->broken, sent.message)) return;
+    const Way way{from, back ? PeerVia::kOurs : PeerVia::kTheirs};
+    if (sent.aside && (connection->broken || sent.aside->link != connection->body_link)) {
+      // It was said before its connection for bodies ended: it is said again.
+      return resume_later(to, post, way, ends_of(sent.message));
+    }
+    take_message(to, post, way, std::move(sent));
   });
 }
 
@@ -178,60 +234,6 @@ bool Room::with_bug(const Post& to, bool late, post_event::PeerMessage& message)
     if (is_there) asks->caller.generation = run->generation.counter;
   }
   return true;
-}
-
-// What it likes, to whom it likes.
-void Room::babble(HostNumber rogue) {
-  if (healthy_) return;
-  scheduler_.after(random_.skewed(Duration::microseconds(200), Duration::milliseconds(100)),
-                   [this, rogue] { babble(rogue); });
-  const HostNumber to = some_host();
-  const PostPtr post = hosts_[to].post;
-  const HostId sender(static_cast<std::uint32_t>(rogue));
-  if (to == rogue || !post || !hosts_[to].up || !post->peers.contains(sender)) return;
-  const auto some_start = [&](HostNumber host) {
-    return PostStart{1 + random_.below(2), hosts_[host].posts + random_.below(2)};
-  };
-  const HostNumber root = random_.one_in(2) ? rogue : some_host();
-  const LineEnds ends{HostId(static_cast<std::uint32_t>(root)), some_start(root), some_start(to)};
-  post_event::PeerMessage message;
-  switch (random_.below(8)) {
-    case 0:
-      message = LineHello{ends, ends.target_start, random_.below(50), random_.below(20), random_.below(20)};
-      break;
-    case 1: message = LineAccepted{ends, random_.below(20), random_.below(50)}; break;
-    case 2: message = LineOther{ends, random_.below(50)}; break;
-    case 3: message = LineResync{ends}; break;
-    case 4: {
-      LineAsks asks;
-      asks.ends = ends;
-      asks.first = random_.below(20);
-      asks.heard = random_.below(20);
-      asks.mesh = MeshId(static_cast<std::uint32_t>(random_.below(3)));
-      for (std::uint64_t i = random_.below(4); i > 0; --i) {
-        asks.ranks.push_back({Rank(static_cast<std::uint32_t>(random_.below(9))), random_.one_in(4)});
-      }
-      asks.target = {"a", "f", "*"};
-      // No rank lives where the rogue is: in whose name it asks, it lies.
-      if (const Slot& forged = slots_[random_.below(slots_.size())]; !random_.one_in(4)) {
-        asks.caller = {.mesh = forged.rank.mesh == MeshId(0) ? "work" : "control",
-                       .rank = forged.rank,
-                       .generation = forged.generation + random_.below(2)};
-      }
-      asks.body = give_body(*post, kNobodys, 100);
-      message = std::move(asks);
-      break;
-    }
-    case 5: {
-      LineAnswer answer{ends, random_.below(20), random_.below(20), {}};
-      answer.outcome.body = give_body(*post, kNobodys, 100);
-      message = std::move(answer);
-      break;
-    }
-    case 6: message = LineTakeBack{ends, random_.below(20)}; break;
-    default: message = LineHeard{ends, random_.below(1'000)}; break;
-  }
-  post->life->message([this, to, post, sender, message] { feed(to, post, post_event::PeerSaid{sender, message}); });
 }
 
 }  // namespace monarch::sim::calls

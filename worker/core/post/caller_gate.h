@@ -41,6 +41,7 @@ class CallerGate {
   void root_passed(HostId root, const PostStart& now);
   // Not later than when something is due.
   Instant next_due() const;
+  std::size_t size() const { return waiting_.size(); }
 
   std::vector<PeerLines::Ordered> take_believed() { return std::exchange(believed_, {}); }
   std::vector<Refused> take_refused() { return std::exchange(refused_, {}); }

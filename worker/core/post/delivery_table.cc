@@ -158,7 +158,7 @@ DeliveryTable::Number DeliveryTable::deliver(const DeliveryOrigin& origin, const
   }
   const Number number = next_++;
   served.deliveries.insert(number);
-  const RoomAmount of_an_actor{limits_.of_an_actor, limits_.actor_bytes};
+  const SharedRoom<Root> of_an_actor({limits_.of_an_actor, limits_.actor_bytes}, limits_.share);
   served.room.add(root, content->bytes());
   served.actors_room.try_emplace(content->target.actor, of_an_actor).first->second.add(root, content->bytes());
   Delivery& delivery =

@@ -120,7 +120,7 @@ class DeliveryTable {
   // Which host's call it is; nothing: this one's.
   using Root = std::optional<HostId>;
   struct Served {
-    explicit Served(const PostLimits& limits) : room({limits.of_a_rank, limits.rank_bytes}) {}
+    explicit Served(const PostLimits& limits) : room({limits.of_a_rank, limits.rank_bytes}, limits.share) {}
     std::optional<DoorId> door;
     std::uint64_t generation = 0;  // of the process at the door, or of the last that was
     std::vector<RankActor> actors;

@@ -63,6 +63,7 @@ class PostCore {
   // What is under way: calls of callers here, deliveries to ranks here, bodies that are held.
   std::size_t calls() const { return calls_.size(); }
   std::size_t deliveries() const { return deliveries_.size(); }
+  std::size_t doubted() const { return gate_.size(); }  // asks of callers whom no roster knows yet
   std::size_t bodies() const { return bodies_.held(); }
   std::uint64_t body_bytes() const { return bodies_.bytes(); }
 

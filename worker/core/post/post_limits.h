@@ -25,6 +25,7 @@ struct PostLimits {
   std::uint64_t actor_bytes = 2 * kWindowBytes;
   std::size_t of_a_rank = 32'768;  // of all actors of a rank
   std::uint64_t rank_bytes = 512U << 20U;
+  std::size_t share = 1;                 // of these: so many times what a host leaves
   std::uint64_t held_bytes = 1U << 30U;  // all bodies that the post has, of another host as above; then kBusy, too
   std::size_t cards = 4;                 // that a rank may have put
   std::uint64_t card_bytes = limits::kCardBytes;

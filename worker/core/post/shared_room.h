@@ -24,14 +24,15 @@ struct RoomAmount {
 template <class Who>
 class SharedRoom {
  public:
-  explicit SharedRoom(const RoomAmount& most) : most_(most) {}
+  // `share`: a host may have so many times what it leaves.
+  explicit SharedRoom(const RoomAmount& most, std::size_t share = 1) : most_(most), share_(share) {}
 
   // One call alone of each may have more bytes.
   bool has_room(const Who& who, std::uint64_t bytes) const {
     const RoomAmount had = of(who);
     const std::size_t calls_left = most_.calls - std::min(most_.calls, all_.calls);
     const std::uint64_t bytes_left = most_.bytes - std::min(most_.bytes, all_.bytes);
-    return had.calls < calls_left && (had.calls == 0 || had.bytes + bytes <= bytes_left);
+    return had.calls < share_ * calls_left && (had.calls == 0 || had.bytes + bytes <= share_ * bytes_left);
   }
   void add(const Who& who, std::uint64_t bytes) {
     for (RoomAmount* const amount : {&had_[who], &all_}) {
@@ -56,6 +57,7 @@ class SharedRoom {
 
  private:
   RoomAmount most_;
+  std::size_t share_;
   RoomAmount all_;
   std::map<Who, RoomAmount> had_;
 };
