@@ -1,8 +1,8 @@
 #pragma once
 
-// RankVoice: what one incarnation has said of itself so far, and when its keeper tells that: READY=1, its first step and
-// the first beyond where its gang had been at once, all else at most once a period, the last value of each. So a rank
-// that says a hundred thousand things a second costs its host no beat.
+// RankVoice: what one incarnation has said of itself so far, and when its keeper tells that: READY=1, its first step
+// and the first beyond where its gang had been at once, all else at most once a period, the last value of each. So a
+// rank that says a hundred thousand things a second costs its host no beat.
 //
 // Thread: a value.
 
