@@ -56,17 +56,22 @@ void CardTable::erase_cards(const std::function<bool(const RankId&, const Card&)
 
 DeliveryTable::Number CardTable::ask(const DeliveryOrigin& origin, const CallerName& who, const RankId& rank,
                                      const std::string& name, std::uint64_t since) {
+  Ask ask{origin, who, rank, name, since};
+  const std::uint64_t bytes = ask.bytes();
+  const bool has_room = room_.has_room(origin.host(), bytes);
+  const std::size_t waiting = room_.of(origin.host()).calls;
   Owner& owner = owners_[rank];
   const DeliveryTable::Number number = next_++;
-  asks_.emplace(number, Ask{origin, who, rank, name, since});
+  asks_.emplace(number, std::move(ask));
   owner.asks.insert(number);
+  room_.add(origin.host(), bytes);
   const auto known = owner.cards.find(name);
   if (known != owner.cards.end() && known->second.generation > since) {
     answer_with(number, known->second);
-  } else if (owner.asks.size() > kAsks) {
+  } else if (!has_room) {
     CallOutcome busy;
     busy.kind = OutcomeKind::kBusy;
-    busy.text = monarch::text(kAsks, " calls wait for cards of that rank");
+    busy.text = monarch::text(waiting, " calls of this host wait for cards there");
     answer(number, std::move(busy), {});
   }
   return asks_.contains(number) ? number : 0;
@@ -93,6 +98,7 @@ void CardTable::erase_ask(std::map<DeliveryTable::Number, Ask>::iterator ask) {
   const auto owner = owners_.find(ask->second.rank);
   owner->second.asks.erase(ask->first);
   if (owner->second.asks.empty() && owner->second.cards.empty()) owners_.erase(owner);
+  room_.remove(ask->second.origin.host(), ask->second.bytes());
   asks_.erase(ask);
 }
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -22,6 +23,7 @@
 #include "worker/core/post/bodies.h"
 #include "worker/core/post/delivery_table.h"
 #include "worker/core/post/post_limits.h"
+#include "worker/core/post/shared_room.h"
 
 namespace monarch {
 
@@ -29,10 +31,10 @@ class CardTable {
  public:
   // Beyond all numbers of deliveries, so that both have one space.
   static constexpr DeliveryTable::Number kFirst = DeliveryTable::Number{1} << 63U;
-  static constexpr std::size_t kAsks = 65'536;  // for one rank; a caller has no more than PostLimits::calls of them
   static bool is_one(DeliveryTable::Number number) { return number >= kFirst; }
 
-  explicit CardTable(const PostLimits& limits) : limits_(limits) {}
+  explicit CardTable(const PostLimits& limits)
+      : limits_(limits), room_({limits.card_asks, limits.card_ask_bytes}, limits.share) {}
 
   // An empty text takes it away. Empty: done; else why that may not be.
   std::string put(DoorId door, const CallerName& who, const std::string& name, HeldBody text, std::string key);
@@ -68,6 +70,8 @@ class CardTable {
     RankId rank;
     std::string name;
     std::uint64_t since = 0;
+    // What is kept of it.
+    std::uint64_t bytes() const { return sizeof(Ask) + name.size() + who.mesh.size(); }
   };
   void erase_cards(const std::function<bool(const RankId&, const Card&)>& which);
   void erase_ask(std::map<DeliveryTable::Number, Ask>::iterator ask);
@@ -77,6 +81,7 @@ class CardTable {
   const PostLimits limits_;
   std::map<RankId, Owner> owners_;
   std::map<DeliveryTable::Number, Ask> asks_;
+  SharedRoom<std::optional<HostId>> room_;  // for these; nothing: of this host
   std::vector<DeliveryTable::Done> done_;
   DeliveryTable::Number next_ = kFirst;
 };

@@ -146,7 +146,7 @@ DeliveryTable::Number DeliveryTable::deliver(const DeliveryOrigin& origin, const
     done_.push_back({origin, to, std::move(outcome), {}});
     return 0;
   };
-  const Root root = root_of(origin);
+  const Root root = origin.host();
   if (std::string why = why_busy(served, root, *content); !why.empty())
     return at_once(OutcomeKind::kBusy, std::move(why));
   if (served.door) {
@@ -295,7 +295,7 @@ void DeliveryTable::finish(Number number, CallOutcome outcome, HeldBody body) {
   Delivery& delivery = found->second;
   Served& served = served_of(delivery.rank);
   served.deliveries.erase(number);
-  const Root root = root_of(delivery.origin);
+  const Root root = delivery.origin.host();
   served.room.remove(root, delivery.content->bytes());
   const auto actor = served.actors_room.find(delivery.content->target.actor);
   actor->second.remove(root, delivery.content->bytes());

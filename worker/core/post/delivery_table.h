@@ -47,6 +47,9 @@ struct DeliveryOrigin {
   HostId root;  // where there is no call of this host's
   PostStart root_start;
   AskNumber number = 0;
+
+  // Of which host it is; nothing: of this one.
+  std::optional<HostId> host() const { return call ? std::nullopt : std::optional(root); }
 };
 
 struct ActorOfRank {
@@ -135,7 +138,6 @@ class DeliveryTable {
     Instant listed = Instant::never();  // in dues_
   };
   Served& served_of(const RankId& rank) { return ranks_.try_emplace(rank, limits_).first->second; }
-  static Root root_of(const DeliveryOrigin& origin) { return origin.call ? Root() : Root(origin.root); }
   std::string why_busy(const Served& served, const Root& root, const CallContent& content) const;
   // Why a rank without a connection is not waited for; empty: it is.
   static std::string why_down(const Served& served, const RankStanding& standing);

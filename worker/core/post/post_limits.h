@@ -29,6 +29,8 @@ struct PostLimits {
   std::uint64_t held_bytes = 1U << 30U;  // all bodies that the post has, of another host as above; then kBusy, too
   std::size_t cards = 4;                 // that a rank may have put
   std::uint64_t card_bytes = limits::kCardBytes;
+  std::size_t card_asks = 131'072;  // that wait for cards, and what is kept of them: of a host as above; then kBusy
+  std::uint64_t card_ask_bytes = 64U << 20U;
   InLineLimits line;  // what is kept for each other host
 };
 

@@ -15,6 +15,7 @@ namespace {
 
 class PostCards : public PostCoreTest {
  protected:
+  explicit PostCards(PostLimits limits = {}) : PostCoreTest(limits) {}
   static PostCall ask_of(std::uint64_t id, std::uint32_t rank, std::uint64_t since = 0) {
     PostCall call;
     call.id = id;
@@ -241,6 +242,34 @@ TEST_F(PostCards, AreTakenBackFromWhoWaitsNoMore) {
   EXPECT_EQ(told<PostAnswer>(0, kCaller).size(), 2U);
   say(0, DoorId(3), card_of(0, "tensors", 0));
   EXPECT_EQ(hosts_[0].core.bodies(), 0U) << "an empty one takes it away";
+}
+
+class FewCards : public PostCards {
+ protected:
+  FewCards() : PostCards(few()) {}
+  static PostLimits few() {
+    PostLimits limits;
+    limits.card_asks = 8;
+    return limits;
+  }
+};
+
+TEST_F(FewCards, LeaveRoomForThoseOfOtherHostsWhoAsk) {
+  begin();
+  for (std::uint64_t id = 1; id <= 6; ++id) say(0, kCaller, ask_of(id, id % 2 == 0 ? 2 : 3));
+  connect();
+  const auto busy = told<PostAnswer>(0, kCaller);
+  ASSERT_EQ(busy.size(), 2U) << "a half of all may wait";
+  EXPECT_EQ(end_of(busy[0]), (End{OutcomeKind::kBusy, "4 calls of this host wait for cards there"}));
+  say(1, kCaller, hello_of("work", 3, false));
+  say(1, kCaller, ask_of(1, 2));
+  EXPECT_TRUE(told<PostAnswer>(1, kCaller).empty()) << "it waits";
+  // Whoever has it is answered at once, however many wait.
+  say(1, kOwner, hello_of("work", 2, false));
+  say(1, kOwner, card_of(900));
+  say(0, kCaller, ask_of(7, 2));
+  carry();
+  EXPECT_EQ(told<PostAnswer>(0, kCaller).back().outcome.kind, OutcomeKind::kValue);
 }
 
 TEST_F(PostCards, HaveLimits) {
