@@ -561,7 +561,7 @@ TEST_F(SmallPost, CountsNamesAndRanksToo) {
 // A host that has filled a rank's queue leaves room for the calls of others.
 TEST_F(PostCoreTest, HasRoomAtARankForEachHost) {
   begin();
-  for (const std::uint64_t door : {1, 30}) {
+  for (const std::uint64_t door : {1U, 30U}) {
     if (door != 1) say(0, DoorId(door), hello_of("", 0, false));
     for (std::uint64_t id = 1; id <= 1'024; ++id) say(0, DoorId(door), call_of(id, {2}));
   }
