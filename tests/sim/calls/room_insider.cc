@@ -80,8 +80,8 @@ post_event::PeerMessage Room::some_message(HostNumber rogue, HostNumber to, Sent
   }
 }
 
-// By a line that is in order it asks a rank for more than its queue has room for, or in the name of starts of ranks that
-// nobody knows; and it hears no answer.
+// By a line that is in order it asks a rank for more than its queue has room for, or in the name of starts of ranks
+// that nobody knows; and it hears no answer.
 void Room::flood(HostNumber rogue) {
   if (healthy_) return;
   scheduler_.after(random_.between(Duration::seconds(2), Duration::seconds(8)), [this, rogue] { flood(rogue); });
