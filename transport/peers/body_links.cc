@@ -51,8 +51,9 @@ std::optional<std::uint64_t> BodyLinks::link_to(HostId host, PeerVia via) {
     want({host, via});
     return std::nullopt;
   }
-  if (found->second.phase != Phase::kUp) return std::nullopt;
-  return found->second.id;
+  const Link& link = found->second;
+  if (link.phase != Phase::kUp || link.stream->waiting() > kQueueBytes) return std::nullopt;
+  return link.id;
 }
 
 void BodyLinks::send(HostId host, PeerVia via, std::shared_ptr<const MappedMemory> body) {

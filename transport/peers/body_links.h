@@ -33,7 +33,8 @@ class BodyLinks {
   static constexpr std::size_t kStrangers =
       16;  // who have come and not said whose offer they take; the next has the place of the first
   static constexpr Duration kPatience = Duration::seconds(5);
-  static constexpr Duration kAgain = Duration::seconds(1);  // after one that did not come about, or was lost
+  static constexpr std::uint64_t kQueueBytes = 256U << 20U;  // with so many that wait no more go that way
+  static constexpr Duration kAgain = Duration::seconds(1);   // after one that did not come about, or was lost
 
   struct Options {
     std::string address;  // numeric: where it listens
@@ -55,7 +56,7 @@ class BodyLinks {
   BodyLinks& operator=(const BodyLinks&) = delete;
   ~BodyLinks();
 
-  // Which one goes there; nothing: there is none yet, and one is opened.
+  // Which one goes there; nothing: there is none yet, and one is opened; or too much waits to go by it.
   std::optional<std::uint64_t> link_to(HostId host, PeerVia via);
   // Of link_to(). Its number there is next_body().
   std::uint64_t next_body() const { return next_body_; }

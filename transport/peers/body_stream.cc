@@ -66,6 +66,7 @@ BodyStream::~BodyStream() {
 // ---- Sending.
 
 void BodyStream::send(std::uint64_t number, std::shared_ptr<const MappedMemory> body) {
+  waiting_ += body->bytes().size();
   out_.push_back({.number = number, .body = std::move(body)});
 }
 
@@ -100,6 +101,7 @@ void BodyStream::seal_next() {
     little_endian::put(words, static_cast<std::uint64_t>(bytes.size()));
     seal(Piece::kBody, words);
     next.begun = true;
+    waiting_ -= bytes.size();
     return;
   }
   const std::string_view piece = bytes.substr(next.at, kPieceBytes);

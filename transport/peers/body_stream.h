@@ -56,6 +56,8 @@ class BodyStream {
   // The other side has the secret, and has said so.
   bool is_proven() const { return proven_; }
   void send(std::uint64_t number, std::shared_ptr<const MappedMemory> body);
+  // Bytes of bodies that have not begun to go.
+  std::uint64_t waiting() const { return waiting_; }
   bool wants_to_write() const { return !out_.empty() || written_ < sealed_.size(); }
   // About so many bytes, or as many as the socket takes. kGone: the other side has ended.
   Status flush(std::uint64_t most);
@@ -89,6 +91,7 @@ class BodyStream {
   Key to_;
   Key from_;
   std::deque<Outgoing> out_;
+  std::uint64_t waiting_ = 0;
   std::string sealed_;  // the piece that is being written
   std::size_t written_ = 0;
 

@@ -13,6 +13,24 @@ namespace {
 
 constexpr Duration kPublishAgain = Duration::milliseconds(100);
 
+// The header of a message, which counts as long as libzmq has it.
+class QueuedMessage {
+ public:
+  QueuedMessage(std::string header, std::shared_ptr<std::atomic<std::uint64_t>> queued, std::uint64_t bytes)
+      : header_(std::move(header)), queued_(std::move(queued)), bytes_(bytes) {
+    queued_->fetch_add(bytes_);
+  }
+  QueuedMessage(const QueuedMessage&) = delete;
+  QueuedMessage& operator=(const QueuedMessage&) = delete;
+  ~QueuedMessage() { queued_->fetch_sub(bytes_); }
+  std::string_view header() const { return header_; }
+
+ private:
+  const std::string header_;
+  const std::shared_ptr<std::atomic<std::uint64_t>> queued_;
+  const std::uint64_t bytes_;
+};
+
 // Of a range the highest that is free: ports that a spec names are mostly its first. What an earlier process of the
 // kind has just left comes last.
 Result<std::unique_ptr<ServerLink>> bind(ZmqContext& context, const PeerLinks::Options& options,
@@ -124,10 +142,27 @@ Status PeerLinks::open_client(HostId host) {
   return {};
 }
 
+// The frame that a message begins with. kBusy: too much waits.
+Result<ZmqFrame> PeerLinks::counted_header(HostId host, PeerVia via, const FrameHeader& header,
+                                           const std::vector<ZmqFrame>& frames) {
+  QueuedBytes& queued = queued_[{host, via}];
+  if (!queued) queued = std::make_shared<std::atomic<std::uint64_t>>(0);
+  const std::string encoded = encode_header(header);
+  std::uint64_t bytes = encoded.size();
+  for (const ZmqFrame& frame : frames) bytes += frame.size();
+  const std::uint64_t waiting = queued->load();
+  if (waiting > 0 && waiting + bytes > options_.queue_bytes) {
+    return Error{ErrorCode::kBusy, text(waiting, " bytes wait to be sent to host ", host.value())};
+  }
+  const auto message = std::make_shared<const QueuedMessage>(encoded, queued, bytes);
+  return ZmqFrame::hold(message->header(), message);
+}
+
 Status PeerLinks::send(HostId host, PeerVia via, FrameHeader header, std::vector<ZmqFrame> frames) {
   header.job = options_.job;
   header.seq = ++sent_;
-  frames.insert(frames.begin(), ZmqFrame::copy(encode_header(header)));
+  MONARCH_ASSIGN(ZmqFrame first, counted_header(host, via, header, frames));
+  frames.insert(frames.begin(), std::move(first));
   if (via == PeerVia::kOurs) {
     const auto found = dialled_.find(host);
     if (found == dialled_.end()) return Error{ErrorCode::kGone, text("host ", host.value(), " was not dialled")};

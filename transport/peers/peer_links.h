@@ -7,12 +7,14 @@
 //
 // Thread: the loop's. Lifetime: within the loop's and the context's; a handler must not destroy it.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "transport/base/ids.h"
@@ -39,6 +41,8 @@ class PeerLinks {
     std::string address;  // numeric: where it listens
     PortRange ports;      // of these the highest that is free
     LinkOptions link;
+    // That wait to be sent to one host, by one connection; one message alone may have more.
+    std::uint64_t queue_bytes = 256U << 20U;
     std::uint64_t seed = 0;
   };
   struct Handlers {
@@ -73,6 +77,10 @@ class PeerLinks {
   };
   PeerLinks(ZmqContext& context, ZmqLoop& loop, const CurveKeyPair& keys, const Options& options, Handlers handlers)
       : context_(context), loop_(loop), keys_(keys), options_(options), handlers_(std::move(handlers)) {}
+  // Bytes that libzmq has not sent yet. Owners: this, and the messages on their way, which end in libzmq's thread.
+  using QueuedBytes = std::shared_ptr<std::atomic<std::uint64_t>>;
+  Result<ZmqFrame> counted_header(HostId host, PeerVia via, const FrameHeader& header,
+                                  const std::vector<ZmqFrame>& frames);
   Status watch_descriptors();
   void publish();
   void hear(HostId from, PeerVia via, std::vector<ZmqFrame>&& frames);
@@ -93,6 +101,7 @@ class PeerLinks {
   LinkTable links_;  // that others opened
   std::map<HostId, PeerAddress> peers_;
   std::map<HostId, Dialled> dialled_;
+  std::map<std::pair<HostId, PeerVia>, QueuedBytes> queued_;
   TimerId publish_timer_ = 0;
   std::uint64_t sent_ = 0;
   bool told_malformed_ = false;

@@ -20,8 +20,8 @@ constexpr std::size_t kOverhead = 1U << 20U;  // of a message beside its body
 constexpr Duration kResumeAfter = Duration::milliseconds(100);
 constexpr Duration kCountedEvery = Duration::seconds(1);  // what a report counts; what others wait for goes at once
 
-// A queue that is long: what is on its way is bounded by what callers may have under way. What comes waits at who sent
-// it.
+// A queue that is long: what is on its way is bounded by what callers may have under way, and in bytes by PeerLinks.
+// What comes waits at who sent it.
 LinkOptions link_options() {
   LinkOptions link;
   link.high_water_mark = 64 << 10;

@@ -264,6 +264,16 @@ TEST_F(BodyLinksTest, GoWithoutAesWhereOneHasNone) {
   }
 }
 
+TEST_F(BodyLinksTest, TakeNoMoreThanTheyHaveRoomFor) {
+  EXPECT_FALSE(link(0).has_value());
+  ASSERT_TRUE(until([&] { return link(0).has_value() && link(1).has_value(); }));
+  const auto body = body_of(pattern(8U << 20U, 1));
+  std::size_t sent = 0;
+  for (; sent < 100 && link(0).has_value(); ++sent) ends_[0].links->send(HostId(1), via(0), body);
+  EXPECT_EQ(sent, BodyLinks::kQueueBytes / (8U << 20U) + 1);
+  ends_[0].links->drop(HostId(1), PeerVia::kOurs);
+}
+
 // Both hear it, and the next large body opens another.
 TEST_F(BodyLinksTest, TellBothThatOneWasLost) {
   EXPECT_FALSE(link(0).has_value());

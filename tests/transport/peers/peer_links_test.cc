@@ -54,14 +54,17 @@ class PeerLinksTest : public ::testing::Test {
 
   Result<std::unique_ptr<PeerLinks>> open(Host& host, PortRange ports = {},
                                           Duration handshake = Duration::seconds(20)) {
-    return PeerLinks::open(*host.context, zmq_loop_, host.keys,
-                           {.kind = "vault",
-                            .job = {},
-                            .address = "127.0.0.1",
-                            .ports = ports,
-                            .link = {.handshake_interval = handshake},
-                            .seed = 1},
-                           handlers_of(host));
+    return PeerLinks::open(*host.context, zmq_loop_, host.keys, options_of(ports, handshake), handlers_of(host));
+  }
+  static PeerLinks::Options options_of(PortRange ports, Duration handshake) {
+    PeerLinks::Options options;
+    options.kind = "vault";
+    options.address = "127.0.0.1";
+    options.ports = ports;
+    options.link.handshake_interval = handshake;
+    options.link.message_bytes = 16U << 20U;
+    options.seed = 1;
+    return options;
   }
 
   void start(Host& host) {
@@ -153,6 +156,33 @@ TEST_F(PeerLinksTest, HearsNobodyWhomItsTableDoesNotName) {
   ASSERT_TRUE(say(one, HostId(2), PeerVia::kOurs, 7, {"hello"}));
   ASSERT_TRUE(hears(two, "1 theirs 7 hello"));
   EXPECT_EQ(two.events.size(), 1U);
+}
+
+// What waits for a host that does not read is bounded in bytes, and not in messages alone.
+TEST_F(PeerLinksTest, SendsNoMoreThanItsQueueHasBytesFor) {
+  constexpr std::size_t kMessage = 1U << 20U;
+  PeerLinks::Options few = options_of({}, Duration::seconds(20));
+  few.queue_bytes = 4 * kMessage;
+  few.link.receive_high_water_mark = 8;
+  Host one;
+  Host two;
+  for (Host* const host : {&one, &two}) {
+    auto links = PeerLinks::open(*host->context, zmq_loop_, host->keys, few, handlers_of(*host));
+    ASSERT_TRUE(links.ok()) << links.error().message;
+    host->links = std::move(*links);
+  }
+  one.links->set_peers({address_of(2, two)});
+  two.links->set_peers({address_of(1, one)});
+  one.links->dial(HostId(2));
+  ASSERT_TRUE(hears(one, "up 2"));
+  // Nobody turns the loop meanwhile. Buffers of the system take some.
+  std::size_t sent = 0;
+  while (sent < 200 && say(one, HostId(2), PeerVia::kOurs, 7, {std::string(kMessage, 'x')})) ++sent;
+  EXPECT_LT(sent, 100U);
+  ASSERT_TRUE(until([&] { return two.events.size() == sent; })) << sent;
+  ASSERT_TRUE(until([&] { return say(one, HostId(2), PeerVia::kOurs, 8, {"small"}); }));
+  ASSERT_TRUE(hears(two, "1 theirs 8 small"));
+  EXPECT_TRUE(say(two, HostId(1), PeerVia::kTheirs, 9, {std::string(8 * kMessage, 'y')})) << "one alone may have more";
 }
 
 // A process that dials the port that it is told, 200 connections at a time, and says nothing by any of them. It ends
