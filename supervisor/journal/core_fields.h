@@ -28,7 +28,7 @@ MONARCH_FIELDS(HostDistrusted, host, why, grants_until);
 MONARCH_FIELDS(HostDoubted, host, heard_again, silence);
 MONARCH_FIELDS(IdleNoted, left);
 MONARCH_FIELDS(PortsReserved, host, reserved);
-MONARCH_FIELDS(RankChanged, host, report, ended_at, uncertainty, step, grants_until, evidence_at);
+MONARCH_FIELDS(RankChanged, host, report, ended_at, uncertainty, step, grants_until, evidence_at, step_at);
 MONARCH_FIELDS(GangProgressed, mesh, gang, generation, step, at);
 MONARCH_FIELDS(RankHung, host, process, why, phase, waited, limit, action, stacks);
 MONARCH_FIELDS(HostsHeld, silent, of, until);
@@ -62,7 +62,8 @@ MONARCH_FIELDS(GangCommits, newest, resumed, ahead_generation, ahead);
 MONARCH_FIELDS(GangState, phase, generation, ports, was_ready, ends, cause_deadline, cause_decided, host_lost,
                lost_host, stop_deadline, stop_grace, stop_signal, ever_ready, fenced_by, not_before, failure, failures,
                restarts, failed_at, out_of_memory, crash, progress_deadline, late_before, asked, hung, hung_because,
-               furthest, started_at, first_step, caught_up, commits, places, waits_since, remind_at);
+               furthest, started_at, first_step, caught_up, time, commits, places, waits_since, remind_at);
+MONARCH_FIELDS(Ledger, spent, bin, since);
 MONARCH_FIELDS(PastPlace, first, hosts);
 MONARCH_FIELDS(Crash, rank, step, count);
 MONARCH_FIELDS(StandbyRankState, stage, pid, at_gate, output_complete);

@@ -359,6 +359,7 @@ void WorkerLinks::note_change(HostId host, const RankReport& report) {
   if (report.evidence_at != Instant::never()) change.evidence_at = liveness_.to_ours(host, report.evidence_at);
   if (report.end.kind != EndKind::kNone) {
     change.step = report.progress.step;
+    change.step_at = liveness_.to_ours(host, report.progress.at);
     if (!change.step && known != peer.ranks.end() &&
         known->second.report.process.generation == report.process.generation) {
       change.step = known->second.report.progress.step;

@@ -92,6 +92,10 @@ class Ranks(recovery.RecoveryTest):
         self.assertGreater(int(past["details"]["step"]), furthest)
         self.assertGreater(int(past["details"]["after_ms"]), 20 * furthest)
         self.assertRegex(past["message"], rf"^m: gang 0 is past step {furthest}, where it was, \S+ after it had ended; {furthest} steps")
+        time = self.status()["meshes"][0]["rank_milliseconds"]
+        self.assertGreater(time["redone"], 15 * furthest, time)
+        self.assertGreater(time["new"], 2 * 15 * 20, time)
+        self.assertRegex(self.monarch("status").out, r"\n  time .*% new, .*% redone, .*% starting\n")
         self.write("go", "")
         self.end_of(run, 0, "succeeded")
         self.assertEqual(len(self.events("gang.caught_up")), 1)

@@ -26,6 +26,7 @@
 #include "tests/sim/network.h"
 #include "tests/sim/ranks.h"
 #include "tests/sim/record_account.h"
+#include "tests/sim/time_account.h"
 #include "tests/sim/violation.h"
 #include "worker/core/daemon_core.h"
 
@@ -212,6 +213,7 @@ class Checker {
   Term highest_term_;
   DurableAccount durable_;
   CommitAccount commits_;
+  TimeAccount times_;
   HangAccount hangs_;
   RecordAccount records_;
   std::map<Command, Ticket> commands_;

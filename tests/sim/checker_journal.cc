@@ -25,6 +25,7 @@ void Checker::recovered(const JournalContents& contents, const Status& replayed,
   highest_term_ = term;
   durable_.recovered(contents.last_lsn);
   commits_.recovered();
+  times_.forget();
   commits_.after_event(core.state());
   auto& states = world_.disk->state_after;
   states.erase(states.upper_bound(contents.last_lsn), states.end());
@@ -100,6 +101,8 @@ void Checker::decided(Term term, std::uint64_t ticket, const CoreEvent& event, c
     commits_.journalled(here, committed->process, committed->commit);
   }
   commits_.after_event(core.state());
+  if (std::holds_alternative<SupervisorReturned>(event)) times_.forget();
+  times_.after_event(core.state());
   const auto* change = std::get_if<RankChanged>(&event);
   if (change != nullptr && change->report.phase == RankPhase::kEnded) {
     // Said again after a late beat that still knew it alive: what was durable stays so.

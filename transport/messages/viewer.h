@@ -150,8 +150,9 @@ struct MeshStatus {
   RestartBudget restart = {};                   // of each of them
   std::vector<CommittedStatus> committed = {};  // gangs that have one
   std::vector<StandbyStatus> standby = {};
+  std::vector<std::pair<std::string, std::int64_t>> rank_milliseconds = {};  // where its time went, by bin
 };
-MONARCH_FIELDS(MeshStatus, name, dims, phase, ranks, sidecar, gangs, restart, committed, standby)
+MONARCH_FIELDS(MeshStatus, name, dims, phase, ranks, sidecar, gangs, restart, committed, standby, rank_milliseconds)
 
 struct HostStatus {
   std::string name;

@@ -135,6 +135,8 @@ Json mesh_json(const MeshStatus& mesh) {
                                {"restarts", gang.restarts},
                                {"failures", gang.failures}}));
   }
+  Json time = Json::object();
+  for (const auto& [bin, milliseconds] : mesh.rank_milliseconds) time.set(bin, milliseconds);
   const RestartBudget& budget = mesh.restart;
   return Json::object({{"name", mesh.name},
                        {"dims", std::move(dims)},
@@ -144,7 +146,8 @@ Json mesh_json(const MeshStatus& mesh) {
                        {"gangs", std::move(gangs)},
                        {"ranks", std::move(ranks)},
                        {"committed", std::move(committed)},
-                       {"standby", std::move(standby)}});
+                       {"standby", std::move(standby)},
+                       {"rank_milliseconds", std::move(time)}});
 }
 
 Json drops_json(const TalkDrops& drops) {

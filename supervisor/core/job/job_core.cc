@@ -85,6 +85,7 @@ std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
   } while (waits_due_ || actions_.size() > before);
   tell_waits();
   tend_waits();
+  account();
   return std::move(actions_);
 }
 

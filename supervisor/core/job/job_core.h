@@ -123,7 +123,8 @@ class JobCore {
   void on(const RankChanged& event);
   static RankEnd judged(const MeshSpec& mesh, RankEnd end);
   void record_end(const RankChanged& event, GangState& gang, RankState& rank);
-  void gang_failed(MeshId mesh, GangId gang);
+  // `alive_at`: when a sign of it came last; never(): nobody knows.
+  void gang_failed(MeshId mesh, GangId gang, Instant alive_at = Instant::never());
   void check_gang(MeshId mesh, GangId gang);
   std::optional<std::size_t> ended_unready(const GangState& gang) const;
   void say_of_gang(MeshId mesh, GangId gang, EventKind kind, Severity severity, const std::string& what,
@@ -155,6 +156,9 @@ class JobCore {
   // job_core_recovery.cc
   void on(const GangProgressed& event);
   void tell_caught_up(const GangProgressed& event);
+  std::optional<TimeBin> bin_of(const GangState& gang) const;
+  bool lacks_host(MeshId mesh, GangId gang) const;
+  void account();
   Recovery recovery_of(MeshId mesh, GangId gang, const Verdict& verdict, std::optional<std::size_t> first);
   void note_crash(GangState& gang, RankId who);
   void note_failure(MeshId mesh, GangId gang, Verdict verdict, const Recovery& next);

@@ -89,7 +89,7 @@ void JobCore::on(const RankChanged& event) {
     slot.stage = RankStage::kEnded;
     waits_due_ = true;  // nobody of its gang may live on this host any more, though some do elsewhere
   }
-  if (slot.reaped && is_failure(slot.end)) gang_failed(id.mesh, g);
+  if (slot.reaped && is_failure(slot.end)) gang_failed(id.mesh, g, event.step ? event.step_at : Instant::never());
   check_gang(id.mesh, g);
 }
 
@@ -133,10 +133,12 @@ void JobCore::record_end(const RankChanged& event, GangState& state, RankState& 
   if (event.step) state.furthest = std::max(state.furthest.value_or(0), *event.step);
 }
 
-void JobCore::gang_failed(MeshId mesh, GangId g) {
+void JobCore::gang_failed(MeshId mesh, GangId g, Instant alive_at) {
   GangState& state = gang(mesh, g);
   if (state.phase != GangPhase::kStarting && state.phase != GangPhase::kRunning) return;
   if (state_.foreseen) return;  // those of it that live may save what they have
+  const bool worked = state.time.bin == TimeBin::kNew || state.time.bin == TimeBin::kRedone;
+  if (worked && alive_at < now_) enter(state.time, TimeBin::kStill, alive_at);
   state.phase = GangPhase::kFailing;
   state.cause_deadline = now_ + cause_window();
   tell_peers_of(mesh, g, "peer_lost");

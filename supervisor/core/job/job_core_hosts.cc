@@ -202,7 +202,7 @@ void JobCore::lose_host(HostId id, const std::string& why, std::optional<Duratio
     if (!alive || !held_ranks) return;
     state.host_lost = true;
     state.lost_host = id;
-    gang_failed(m, g);
+    gang_failed(m, g, silence ? now_ - *silence : Instant::never());
   });
 }
 

@@ -72,7 +72,7 @@ void JobCore::on(const RankHung& event) {
   if (!restart) return;
   state.hung = event.process.rank;
   state.hung_because = printable(event.why);
-  gang_failed(event.process.rank.mesh, g);
+  gang_failed(event.process.rank.mesh, g, now_ - event.waited);
 }
 
 // All that follows in the gang came after our own signals: who made no progress is the cause.

@@ -222,11 +222,51 @@ std::string JobCore::since_failure(const GangState& state) const {
 void JobCore::on(const GangProgressed& event) {
   GangState& state = gang(event.mesh, event.gang);
   if (state.generation != event.generation || state.phase != GangPhase::kRunning) return;
-  if (!state.first_step) state.first_step = event.step;
+  if (!state.first_step) {
+    state.first_step = event.step;
+    named_step(state.time, *bin_of(state), event.at);
+  }
   if (state.caught_up || !state.furthest || event.step <= *state.furthest) return;
   state.caught_up = true;
+  enter(state.time, bin_of(state), event.at);
   forget_failures(state);
   tell_caught_up(event);
+}
+
+// Where its time goes from now on.
+std::optional<TimeBin> JobCore::bin_of(const GangState& gang) const {
+  switch (gang.phase) {
+    case GangPhase::kWaiting:
+    case GangPhase::kReserving: return recovers(gang) ? TimeBin::kDeciding : TimeBin::kWaiting;
+    case GangPhase::kParked: return TimeBin::kWaiting;
+    case GangPhase::kStarting: return TimeBin::kLaunching;
+    case GangPhase::kRunning:
+      if (gang.first_step) {
+        const bool again = gang.furthest && !gang.caught_up && *gang.first_step <= *gang.furthest;
+        return again ? TimeBin::kRedone : TimeBin::kNew;
+      }
+      return gang.was_ready && !gang.furthest ? TimeBin::kNew : TimeBin::kStarting;
+    case GangPhase::kFailing: return TimeBin::kDeciding;
+    case GangPhase::kStopping: return TimeBin::kStopping;
+    case GangPhase::kDone:
+    case GangPhase::kFailed:
+    case GangPhase::kStopped: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+bool JobCore::lacks_host(MeshId mesh, GangId g) const {
+  const std::vector<HostId> hosts = placement_.hosts_of(mesh, g);
+  return std::any_of(hosts.begin(), hosts.end(),
+                     [this](HostId id) { return state_.hosts[id.value()].phase != HostPhase::kJoined; });
+}
+
+void JobCore::account() {
+  each_gang([this](MeshId m, GangId g) {
+    GangState& state = gang(m, g);
+    const bool lacks = state.phase == GangPhase::kWaiting && lacks_host(m, g);
+    enter(state.time, lacks ? TimeBin::kWaiting : bin_of(state), now_);
+  });
 }
 
 // One that goes on from an earlier job has not ended in this one.

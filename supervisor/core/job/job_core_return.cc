@@ -137,8 +137,9 @@ void JobCore::change_clock(const SupervisorReturned& event) {
   for (MeshState& mesh : state_.meshes) {
     for (RankState& rank : mesh.ranks) move(rank.ended_at);
     for (GangState& gang : mesh.gangs) {
-      for (Instant* time : {&gang.cause_deadline, &gang.stop_deadline, &gang.not_before, &gang.failed_at,
-                            &gang.progress_deadline, &gang.waits_since, &gang.remind_at}) {
+      for (Instant* time :
+           {&gang.cause_deadline, &gang.stop_deadline, &gang.not_before, &gang.failed_at, &gang.progress_deadline,
+            &gang.waits_since, &gang.remind_at, &gang.started_at, &gang.time.since}) {
         move(*time);
       }
       for (EndedRank& end : gang.ends) move(end.ended_at);

@@ -130,6 +130,19 @@ std::string role_of(const JobCore& core, HostId id) {
   return host.phase == HostPhase::kCold ? "pool" : "spare";
 }
 
+std::vector<std::pair<std::string, std::int64_t>> time_of(const MeshState& mesh, std::uint32_t ranks, Instant now) {
+  std::vector<std::pair<std::string, std::int64_t>> time;
+  for (std::size_t i = 0; i < kTimeBins; ++i) {
+    const auto bin = static_cast<TimeBin>(i);
+    std::int64_t milliseconds = 0;
+    for (const GangState& gang : mesh.gangs) {
+      milliseconds += spent_in(gang.time, bin, now).count_milliseconds() * static_cast<std::int64_t>(ranks);
+    }
+    time.emplace_back(name_of(bin), milliseconds);
+  }
+  return time;
+}
+
 // A mesh stands where the least advanced of its gangs stands; one that failed shows in any case.
 std::string mesh_phase(const MeshState& mesh) {
   const GangState* shown = &mesh.gangs.front();
@@ -181,6 +194,7 @@ JobStatus status_of(const JobCore& core, const std::string& job_id, Instant now)
                             .restarts = gang.restarts,
                             .failures = still_count(gang.failures, restart.window, now)});
     }
+    mesh.rank_milliseconds = time_of(state.meshes[m], spec.gang_size(), now);
     for (std::uint32_t r = 0; r < spec.size(); ++r) {
       const RankState& rank = state.meshes[m].ranks[r];
       const GangState& gang = state.meshes[m].gangs[spec.gang_of(Rank(r)).value()];

@@ -127,6 +127,7 @@ struct RankChanged {
   std::optional<std::uint64_t> step = {};  // that the rank named last; told with its end
   Instant grants_until = {};               // as in HostSilent; told with kWedged
   Instant evidence_at = Instant::never();  // as in its report, on the supervisor's clock
+  Instant step_at = {};                    // when it last said anything, on that clock; told with `step`
 };
 
 // A rank of this gang named the first step of this generation, or the first beyond all that the generations before had

@@ -16,6 +16,7 @@
 #include "supervisor/core/state/gang_commits.h"
 #include "supervisor/core/state/launch_failure.h"
 #include "supervisor/core/state/launch_times.h"
+#include "supervisor/core/state/ledger.h"
 #include "supervisor/core/state/past_places.h"
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
@@ -213,6 +214,7 @@ struct GangState {
   Instant started_at;                       // this generation: its START was decided
   std::optional<std::uint64_t> first_step;  // that a rank of this generation has named
   bool caught_up = false;                   // one of this generation is past `furthest`
+  Ledger time;                              // where it went, over all its generations
   GangCommits commits;                      // over all its generations
   std::vector<PastPlace> places;            // of those that were started
   Instant waits_since;                      // kWaiting, kParked while the job runs

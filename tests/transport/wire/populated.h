@@ -8,6 +8,7 @@
 // Thread: a value.
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -39,6 +40,10 @@ class Populated {
   template <class T>
   void fill(std::vector<T>& values) {
     fill(values.emplace_back());
+  }
+  template <class T, std::size_t N>
+  void fill(std::array<T, N>& values) {
+    for (T& value : values) fill(value);
   }
   template <class T>
   void fill(std::map<std::string, T>& values) {
