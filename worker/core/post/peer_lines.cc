@@ -15,6 +15,14 @@ CallOutcome gone(const char* why) {
   return outcome;
 }
 
+// What a post says itself, of a rank with many actors, may be longer than another one hears. Within no character.
+void cut_to_what_is_heard(std::string& words) {
+  if (words.size() <= kOutcomeTextBytes) return;
+  std::size_t most = kOutcomeTextBytes;
+  while (most > 0 && (static_cast<unsigned char>(words[most]) & 0xC0U) == 0x80U) --most;
+  words.resize(most);
+}
+
 }  // namespace
 
 void PeerLines::to_target(HostId target, post_event::PeerMessage message) {
@@ -287,6 +295,7 @@ void PeerLines::answer(const DeliveryOrigin& origin, CallOutcome outcome, HeldBo
   const auto found = ins_.find(origin.root);
   if (found == ins_.end()) return;
   In& in = found->second;
+  cut_to_what_is_heard(outcome.text);
   const std::uint64_t bytes = body.bytes() + outcome.type.size() + outcome.text.size() + outcome.traceback.size();
   const auto said = in.line.done(origin.root_start, origin.number, bytes);
   if (!said) return;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/worker/core/post/post_hosts.h"
+#include "transport/base/text.h"
 
 namespace monarch {
 namespace {
@@ -139,6 +140,23 @@ TEST_F(PostCoreTest, RefusesWhatCannotBeCalledAndSaysWhatCan) {
             (End{OutcomeKind::kRefused, "greeter.say_hello is s->s and was called as i->s"}));
   EXPECT_TRUE(outcome(13, {"greeter", "any", "i->s"}).second.empty());
   EXPECT_TRUE(outcome(14, {"greeter", "say_hello", "*"}).second.empty());
+}
+
+// No host hears more, and the call would wait for ever.
+TEST_F(PostCoreTest, TellsAnotherHostNoMoreOfARefusalThanItHears) {
+  begin();
+  PostHello many = hello_of("work", 3, true);
+  for (int actor = 0; actor < 1'000; ++actor) many.actors.push_back({std::string(200, 'a') + text(actor), "A", {}});
+  say(1, DoorId(8), many);
+  PostCall call = call_of(1, {3});
+  call.target.actor = "none of these";
+  say(0, kCaller, call);
+  connect();
+  const auto answers = told<PostAnswer>(0, kCaller);
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(answers[0].outcome.kind, OutcomeKind::kRefused);
+  EXPECT_LE(answers[0].outcome.text.size(), kOutcomeTextBytes);
+  EXPECT_GT(answers[0].outcome.text.size(), kOutcomeTextBytes - 4);
 }
 
 TEST_F(PostCoreTest, EndsWhatARankHadWithTheCauseThatItsKeeperTells) {
