@@ -15,6 +15,7 @@ namespace monarch::vault {
 
 namespace {
 
+constexpr Duration kReadAgain = Duration::milliseconds(10);
 constexpr std::size_t kDescriptors = 4;  // more than a question has; the kernel closes what does not fit (unix(7))
 
 struct Received {
@@ -22,7 +23,7 @@ struct Received {
   UniqueFd descriptor;  // of one that came alone
 };
 
-// Nothing: no message waits. kGone: at the end.
+// Nothing: no message waits. kGone: at the end. kBusy: what comes with it finds no room; it stays where it is.
 Result<std::optional<Received>> receive(int socket, std::array<char, kNotifyBytes + 1>& bytes) {
   iovec part{bytes.data(), bytes.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kDescriptors)> control{};
@@ -31,7 +32,8 @@ Result<std::optional<Received>> receive(int socket, std::array<char, kNotifyByte
   message.msg_iovlen = 1;
   message.msg_control = control.data();
   message.msg_controllen = control.size();
-  const ssize_t got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  // WARNING: descriptors for which a process has no room are cut off and lost (unix(7)). So a message is looked at first.
+  const ssize_t got = ::recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::optional<Received>();
   if (got <= 0) return Error{ErrorCode::kGone, "it has closed"};
   Received received{.bytes = static_cast<std::size_t>(got), .descriptor = {}};
@@ -46,6 +48,10 @@ Result<std::optional<Received>> receive(int socket, std::array<char, kNotifyByte
     }
   }
   if (count > 1) received.descriptor = UniqueFd();
+  if ((message.msg_flags & MSG_CTRUNC) != 0 && count < kDescriptors) {
+    return errno_error("the descriptor that comes with a question", EMFILE);
+  }
+  (void)::recv(socket, nullptr, 0, MSG_DONTWAIT);  // it is there, and leaves
   return std::optional<Received>(std::move(received));
 }
 
@@ -81,7 +87,10 @@ Result<std::unique_ptr<RankDoor>> RankDoor::open(EventLoop& loop, const std::str
 }
 
 RankDoor::~RankDoor() {
-  for (const auto& [client, connection] : connections_) loop_.forget(connection.watch);
+  for (const auto& [client, connection] : connections_) {
+    if (connection.watch != 0) loop_.forget(connection.watch);
+    loop_.cancel(connection.read_timer);
+  }
 }
 
 void RankDoor::accept(UniqueFd socket) {
@@ -90,7 +99,7 @@ void RankDoor::accept(UniqueFd socket) {
   const VaultClient client(next_client_++);
   const auto watch = loop_.watch(socket.get(), Interest::kRead, [this, client](Readiness) { on_readable(client); });
   if (!watch.ok()) return;  // the kernel has no memory for it: it sees a closed connection and comes again
-  connections_[client] = {.socket = std::move(socket), .watch = watch.value()};
+  connections_[client] = {.socket = std::move(socket), .watch = watch.value(), .read_timer = 0};
 }
 
 void RankDoor::on_readable(VaultClient client) {
@@ -98,9 +107,24 @@ void RankDoor::on_readable(VaultClient client) {
   if (found == connections_.end()) return;
   std::array<char, kNotifyBytes + 1> bytes;  // not cleared: recvmsg says how much of it is written
   auto received = receive(found->second.socket.get(), bytes);
+  if (!received.ok() && received.error().code == ErrorCode::kBusy) return read_later(client);
   if (!received.ok()) return drop(client);
   if (!*received) return;
   handlers_.on_question(client, {bytes.data(), (*received)->bytes}, std::move((*received)->descriptor));
+}
+
+// Not watched meanwhile: a loop tells of one that has closed again and again.
+void RankDoor::read_later(VaultClient client) {
+  Connection& connection = connections_.at(client);
+  loop_.forget(std::exchange(connection.watch, 0));
+  connection.read_timer = loop_.at(loop_.now() + kReadAgain, [this, client] {
+    Connection& waiting = connections_.at(client);
+    waiting.read_timer = 0;
+    const auto watch =
+        loop_.watch(waiting.socket.get(), Interest::kRead, [this, client](Readiness) { on_readable(client); });
+    if (!watch.ok()) return drop(client);
+    waiting.watch = *watch;
+  });
 }
 
 void RankDoor::answer(VaultClient client, const std::string& json, UniqueFd descriptor) {
@@ -113,7 +137,8 @@ void RankDoor::answer(VaultClient client, const std::string& json, UniqueFd desc
 void RankDoor::drop(VaultClient client) {
   const auto found = connections_.find(client);
   if (found == connections_.end()) return;
-  loop_.forget(found->second.watch);
+  if (found->second.watch != 0) loop_.forget(found->second.watch);
+  loop_.cancel(found->second.read_timer);
   connections_.erase(found);
   handlers_.on_left(client);
 }

@@ -41,11 +41,13 @@ class RankDoor {
  private:
   struct Connection {
     UniqueFd socket;
-    WatchId watch = 0;
+    WatchId watch = 0;  // 0: descriptors are too short for what comes
+    TimerId read_timer = 0;
   };
   RankDoor(EventLoop& loop, Handlers handlers) : loop_(loop), handlers_(std::move(handlers)) {}
   void accept(UniqueFd socket);
   void on_readable(VaultClient client);
+  void read_later(VaultClient client);
   void drop(VaultClient client);
 
   EventLoop& loop_;

@@ -4,6 +4,8 @@
 #include "worker/vault/vault.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include <cstring>
 #include <string>
 
+#include "tests/transport/base/lower_limit.h"
 #include "tests/worker/servant_lab.h"
 #include "transport/messages/vault.h"
 #include "transport/wire/codec.h"
@@ -60,9 +63,14 @@ class VaultTest : public ServantLab<Vault, VaultSetup, VaultReport> {
   }
 
   static Said ask(const Host& host, const std::string& question, int descriptor = -1) {
-    auto socket = connect_seqpacket(host.setup.directory + "/vault");
+    const auto socket = connect_seqpacket(host.setup.directory + "/vault");
     EXPECT_TRUE(socket.ok());
     if (!socket.ok()) return {};
+    say(*socket, question, descriptor);
+    return hear(*socket);
+  }
+
+  static void say(const UniqueFd& socket, const std::string& question, int descriptor) {
     iovec part{const_cast<char*>(question.data()), question.size()};
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
     msghdr message{};
@@ -77,8 +85,11 @@ class VaultTest : public ServantLab<Vault, VaultSetup, VaultReport> {
       rights->cmsg_len = CMSG_LEN(sizeof(int));
       std::memcpy(CMSG_DATA(rights), &descriptor, sizeof descriptor);
     }
-    EXPECT_EQ(::sendmsg(socket->get(), &message, MSG_NOSIGNAL), static_cast<ssize_t>(question.size()));
-    EXPECT_TRUE(becomes_readable(socket->get()));
+    EXPECT_EQ(::sendmsg(socket.get(), &message, MSG_NOSIGNAL), static_cast<ssize_t>(question.size()));
+  }
+
+  static Said hear(const UniqueFd& socket) {
+    EXPECT_TRUE(becomes_readable(socket.get()));
     std::array<char, 4'096> bytes{};
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> back{};
     iovec into{bytes.data(), bytes.size()};
@@ -87,7 +98,7 @@ class VaultTest : public ServantLab<Vault, VaultSetup, VaultReport> {
     answer.msg_iovlen = 1;
     answer.msg_control = back.data();
     answer.msg_controllen = back.size();
-    const ssize_t got = ::recvmsg(socket->get(), &answer, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    const ssize_t got = ::recvmsg(socket.get(), &answer, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     Said said{.json = std::string(bytes.data(), got > 0 ? static_cast<std::size_t>(got) : 0), .content = {}};
     if (const cmsghdr* rights = CMSG_FIRSTHDR(&answer); rights != nullptr) {
       int fd = -1;
@@ -123,6 +134,26 @@ TEST_F(VaultTest, CopiesWhatARankSavesAndFindsItFromAnotherHost) {
   const Said fetched = ask(hosts_[1], question("load", 1, 10, "\nHOSTS=0,1\nNOT=1"));
   EXPECT_EQ(fetched.json, R"({"v":1,"ok":true,"host":0,"bytes":5242880})");
   EXPECT_EQ(fetched.content, content);
+}
+
+// What a rank saves is not lost where the vault has no descriptor for it just now.
+TEST_F(VaultTest, LeavesAQuestionUnreadWhileItCannotHoldWhatComesWithIt) {
+  ASSERT_FALSE(HasFatalFailure());
+  tell_table(1, 1, {});
+  const auto memory = make_sealed_memory("checkpoint", "a few bytes");
+  const auto socket = connect_seqpacket(hosts_[0].setup.directory + "/vault");
+  ASSERT_TRUE(memory.ok() && socket.ok());
+  EXPECT_EQ(ask(hosts_[0], "VAULT=what").json, R"({"v":1,"error":"VAULT is save or load"})") << "it was let in";
+  {
+    const int next = ::dup(socket->get());
+    ASSERT_GE(next, 0);
+    ASSERT_EQ(::close(next), 0);
+    const LowerLimit none(RLIMIT_NOFILE, static_cast<rlim_t>(next));
+    say(*socket, question("save", 1, 10), memory->get());
+    pollfd answered{socket->get(), POLLIN, 0};
+    EXPECT_EQ(::poll(&answered, 1, 100), 0);
+  }
+  EXPECT_EQ(hear(*socket).json, R"({"v":1,"ok":true,"hosts":[0,1]})");
 }
 
 TEST_F(VaultTest, AnswersWhatIsNoQuestionAndWhatIsNoMemory) {
