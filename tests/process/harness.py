@@ -187,7 +187,7 @@ class Running:
         """Its status, or AssertionError with all output when it does not end in time."""
         wait_for(lambda: self.status is not None, lambda: f"the end of {self!r}", timeout)
         if self._terminal is not None:
-            self._reader.join(1)
+            self._reader.join(patience(5))
         return self.status
 
     def finished(self, timeout=DEADLINE_S):
@@ -205,7 +205,7 @@ class Running:
         def look():
             over = self.status is not None
             if over and self._terminal is not None:
-                self._reader.join(1)  # what it showed last may still be on its way from the terminal
+                self._reader.join(patience(5))  # what it showed last may still be on its way from the terminal
             match = re.search(pattern, self._text(index), re.MULTILINE)
             if over and not match:
                 raise AssertionError(f"ended with {self.status} and never said {pattern!r}: {self!r}")
