@@ -10,19 +10,23 @@
 #include <string>
 #include <vector>
 
+#include "transport/base/time.h"
 #include "transport/messages/message.h"
 
 namespace monarch {
 
 enum class StrikeWhat : std::uint8_t {
-  kKill,   // SIGKILL; nothing is taken back
-  kSegv,   // SIGSEGV, of a rank
-  kAbort,  // SIGABRT, of a rank
-  kStop,   // SIGSTOP, and SIGCONT later
-  kBusy,   // processes that want all of a processor
-  kCut,    // packets are dropped; needs nft and the right to use it
+  kKill,      // SIGKILL; nothing is taken back
+  kSegv,      // SIGSEGV, of a rank
+  kAbort,     // SIGABRT, of a rank
+  kStop,      // SIGSTOP, and SIGCONT later
+  kBusy,      // processes that want all of a processor
+  kCut,       // packets are dropped; needs nft and the right to use it
+  kTerm,      // SIGTERM, of a rank, as a stranger's; nothing is taken back
+  kNoFiles,   // it may open no file more
+  kNoMemory,  // it may have hardly more memory than it has
 };
-constexpr StrikeWhat monarch_enum_max(StrikeWhat) { return StrikeWhat::kCut; }
+constexpr StrikeWhat monarch_enum_max(StrikeWhat) { return StrikeWhat::kNoMemory; }
 
 enum class StrikeWhom : std::uint8_t {
   kRank,
@@ -55,7 +59,10 @@ MONARCH_FIELDS(StrikeOrder, what, whom, job_uuid, host, mesh, rank, processes, a
 struct StrikeSeen {
   std::string error;                 // why it took no effect, or could not be taken back; empty: neither
   std::vector<std::int32_t> struck;  // processes it took effect on, or that were started
+  // The host's boot clock before the first blow, and once it was seen to be in effect.
+  Instant struck_at = {};
+  Instant seen_at = {};
 };
-MONARCH_FIELDS(StrikeSeen, error, struck)
+MONARCH_FIELDS(StrikeSeen, error, struck, struck_at, seen_at)
 
 }  // namespace monarch

@@ -15,6 +15,9 @@ int signal_of(StrikeWhat what) {
     case StrikeWhat::kSegv: return SIGSEGV;
     case StrikeWhat::kAbort: return SIGABRT;
     case StrikeWhat::kStop: return SIGSTOP;
+    case StrikeWhat::kTerm: return SIGTERM;
+    case StrikeWhat::kNoFiles:
+    case StrikeWhat::kNoMemory:
     case StrikeWhat::kBusy:
     case StrikeWhat::kCut: return 0;
   }
@@ -53,7 +56,8 @@ bool is_numeric(const std::string& address) {
 Result<std::vector<Blow>> plan_strike(const StrikeOrder& order, const std::vector<StrikeCandidate>& there) {
   const int signal = signal_of(order.what);
   const bool of_ranks = order.what == StrikeWhat::kSegv || order.what == StrikeWhat::kAbort;
-  if (signal == 0) return Error{ErrorCode::kInvalid, "this strike hits no process"};
+  const bool of_nobody = order.what == StrikeWhat::kBusy || order.what == StrikeWhat::kCut;
+  if (of_nobody) return Error{ErrorCode::kInvalid, "this strike hits no process"};
   if (of_ranks && order.whom != StrikeWhom::kRank) {
     return Error{ErrorCode::kInvalid, "SEGV and ABRT are for a rank: nothing else dies of its own doing"};
   }

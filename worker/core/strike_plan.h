@@ -26,7 +26,7 @@ struct StrikeCandidate {
 
 struct Blow {
   std::int32_t pid = 0;
-  int signal = 0;
+  int signal = 0;  // 0: none
 };
 
 // kInvalid: it makes no sense. kNotFound: nobody of that kind is there.

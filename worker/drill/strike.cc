@@ -125,14 +125,19 @@ Status run_nft(const std::vector<const char*>& arguments, std::string_view scrip
 Result<std::unique_ptr<Strike>> Strike::begin(const StrikeOrder& order, Duration patience) {
   if (!is_job_uuid(order.job_uuid)) return Error{ErrorCode::kInvalid, "that is not the uuid of a job"};
   std::unique_ptr<Strike> strike(new Strike());
+  strike->struck_at_ = boot_now();
   switch (order.what) {
     case StrikeWhat::kBusy: MONARCH_TRY(strike->keep_busy(order.processes)); break;
     case StrikeWhat::kCut: MONARCH_TRY(strike->cut(order)); break;
+    case StrikeWhat::kNoFiles:
+    case StrikeWhat::kNoMemory: MONARCH_TRY(strike->lower(order)); break;
     case StrikeWhat::kKill:
+    case StrikeWhat::kTerm:
     case StrikeWhat::kSegv:
     case StrikeWhat::kAbort:
     case StrikeWhat::kStop: MONARCH_TRY(strike->hit(order, patience)); break;
   }
+  strike->seen_at_ = boot_now();
   return strike;
 }
 
@@ -152,6 +157,7 @@ Status Strike::hit(const StrikeOrder& order, Duration patience) {
     for (auto& [entry, pidfd] : targets) stopped_.emplace_back(::fcntl(pidfd.get(), F_DUPFD_CLOEXEC, 0));
     MONARCH_TRY(guard());
   }
+  struck_at_ = boot_now();
   for (auto& [entry, pidfd] : targets) (void)send_signal(pidfd.get(), blows.front().signal);  // looked at below
   const auto hit = [&] {
     return std::all_of(targets.begin(), targets.end(), [&](const auto& target) {
@@ -165,6 +171,30 @@ Status Strike::hit(const StrikeOrder& order, Duration patience) {
   if (all && !struck_.empty()) return {};
   return Error{ErrorCode::kTimeout,
                text("of ", targets.size(), " processes ", struck_.size(), " were struck within ", to_text(patience))};
+}
+
+// Of each of these and of all that they have started.
+Status Strike::lower(const StrikeOrder& order) {
+  const std::vector<ProcessEntry> there = processes_of_job({.uuid = order.job_uuid, .host = order.host});
+  MONARCH_ASSIGN(const std::vector<Blow> blows, plan_strike(order, candidates_of(there, order.job_uuid)));
+  std::vector<pid_t> meant;
+  for (const Blow& blow : blows) meant.push_back(blow.pid);
+  for (std::size_t i = 0; i < meant.size(); ++i) {
+    for (const ProcessEntry& entry : there) {
+      const bool is_new = std::find(meant.begin(), meant.end(), entry.pid) == meant.end();
+      if (entry.parent == meant[i] && is_new) meant.push_back(entry.pid);
+    }
+  }
+  Status planned;
+  for (const ProcessEntry& entry : there) {
+    if (std::find(meant.begin(), meant.end(), entry.pid) == meant.end()) continue;
+    if (const Status done = limits_.plan(entry, order.what); !done.ok()) planned = done;
+  }
+  MONARCH_TRY(guard());
+  struck_at_ = boot_now();
+  struck_ = limits_.lower();
+  if (!struck_.empty()) return {};
+  return planned.ok() ? Status(Error{ErrorCode::kTimeout, "no limit is what it was set to"}) : planned;
 }
 
 Status Strike::keep_busy(std::uint32_t processes) {
@@ -238,6 +268,7 @@ Status Strike::guard() {
   }
   if (got == 1) ::_exit(0);
   for (const UniqueFd& pidfd : stopped_) (void)send_signal(pidfd.get(), SIGCONT);
+  (void)limits_.restore();
   for (int tries = 0; !table_.empty() && tries < kGuardTries; ++tries) {
     if (run_nft({"delete", "table", "inet", table_.c_str()}, "").ok()) break;
     (void)::poll(nullptr, 0, static_cast<int>(kGuardPause.count_milliseconds()));
@@ -262,6 +293,7 @@ Status Strike::undo(Duration patience) {
     if (!until(go_on, patience))
       undone = Error{ErrorCode::kTimeout, "what was stopped does not go on: somebody else holds it"};
   }
+  if (const Status restored = limits_.restore(); !restored.ok()) undone = restored;
   if (const std::string table = std::exchange(table_, {}); !table.empty()) {
     const Status deleted = run_nft({"delete", "table", "inet", table.c_str()}, "");
     if (!deleted.ok()) undone = deleted;

@@ -19,6 +19,7 @@
 #include "transport/base/time.h"
 #include "transport/base/unique_fd.h"
 #include "transport/messages/strike.h"
+#include "worker/drill/struck_limits.h"
 
 namespace monarch {
 
@@ -31,6 +32,9 @@ class Strike {
   Strike& operator=(const Strike&) = delete;
 
   const std::vector<pid_t>& struck() const { return struck_; }
+  // Before the first blow; and when it was seen to be in effect.
+  Instant struck_at() const { return struck_at_; }
+  Instant seen_at() const { return seen_at_; }
   // Once it is seen not to be in effect any more. A second time it does nothing.
   Status undo(Duration patience);
 
@@ -38,15 +42,19 @@ class Strike {
   Strike() = default;
 
   Status hit(const StrikeOrder& order, Duration patience);
+  Status lower(const StrikeOrder& order);
   Status keep_busy(std::uint32_t processes);
   Status cut(const StrikeOrder& order);
   Status guard();
 
+  Instant struck_at_;
+  Instant seen_at_;
   std::vector<pid_t> struck_;
   std::vector<UniqueFd> stopped_;                 // of those that are to go on
   std::vector<std::pair<pid_t, UniqueFd>> busy_;  // children
-  std::string table_;                             // of nft
-  UniqueFd alive_;                                // whose end the guarding child reads
+  StruckLimits limits_;
+  std::string table_;  // of nft
+  UniqueFd alive_;     // whose end the guarding child reads
   pid_t guard_ = 0;
 };
 

@@ -138,7 +138,10 @@ class Check {
     auto begun = Strike::begin(*request.strike, request.patience);
     if (!begun.ok()) return {.error = begun.error().message, .struck = {}};
     strike_ = std::move(*begun);
-    return {.error = {}, .struck = {strike_->struck().begin(), strike_->struck().end()}};
+    return {.error = {},
+            .struck = {strike_->struck().begin(), strike_->struck().end()},
+            .struck_at = strike_->struck_at(),
+            .seen_at = strike_->seen_at()};
   }
 
   Environment environment_;

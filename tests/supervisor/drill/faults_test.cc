@@ -18,8 +18,8 @@ TEST(DrillFaults, AreKnownByOneNameEach) {
 
 TEST(DrillFaults, LastWhereTheyCanBeTakenBack) {
   for (const Fault& fault : faults()) {
-    const bool done =
-        fault.what == StrikeWhat::kKill || fault.what == StrikeWhat::kSegv || fault.what == StrikeWhat::kAbort;
+    const bool done = fault.what == StrikeWhat::kKill || fault.what == StrikeWhat::kSegv ||
+                      fault.what == StrikeWhat::kAbort || fault.what == StrikeWhat::kTerm;
     EXPECT_EQ(fault.lasts, !done) << fault.name;
   }
 }

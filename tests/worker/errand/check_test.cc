@@ -1,11 +1,13 @@
 // `monarch-worker check` as a doctor runs it: requests on its standard input, answers on its standard output.
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <utility>
 
 #include "tests/worker/keeper/keeper_fixture.h"
 #include "transport/messages/check.h"
@@ -126,6 +128,11 @@ class Struck : public CheckProcess {
     return ask({.strike = order}).struck.value_or(StrikeSeen{"no answer", {}});
   }
   char state() const { return read_process(victim_->pid())->state; }
+  rlimit limit(__rlimit_resource resource) const {
+    rlimit now{};
+    EXPECT_EQ(::prlimit(victim_->pid(), resource, nullptr, &now), 0);
+    return now;
+  }
   void end_victim() {
     EXPECT_EQ(::kill(victim_->pid(), SIGKILL), 0);
     (void)end_of(victim_);
@@ -168,6 +175,59 @@ TEST_F(Struck, IsGoneAfterAKill) {
   EXPECT_EQ(seen.error, "");
   EXPECT_EQ(seen.struck, std::vector<std::int32_t>{victim_->pid()});
   EXPECT_EQ(end_of(victim_).value, SIGKILL);
+}
+
+TEST_F(Struck, IsGoneAfterATerm) {
+  begin();
+  const Instant before = boot_now();
+  const StrikeSeen seen = strike({.what = StrikeWhat::kTerm});
+  EXPECT_EQ(seen.error, "");
+  EXPECT_EQ(seen.struck, std::vector<std::int32_t>{victim_->pid()});
+  EXPECT_EQ(end_of(victim_).value, SIGTERM);
+  EXPECT_GE(seen.struck_at, before);
+  EXPECT_GE(seen.seen_at, seen.struck_at);
+  EXPECT_LE(seen.seen_at, boot_now());
+}
+
+TEST_F(Struck, HasTheLimitsAgainThatItHad) {
+  begin();
+  for (const auto& [what, resource] :
+       {std::pair(StrikeWhat::kNoFiles, RLIMIT_NOFILE), {StrikeWhat::kNoMemory, RLIMIT_AS}}) {
+    const rlimit before = limit(resource);
+    const auto is_as_before = [&, of = resource] { return limit(of).rlim_cur == before.rlim_cur; };
+    EXPECT_EQ(strike({.what = what}).error, "");
+    EXPECT_LT(limit(resource).rlim_cur, before.rlim_cur);
+    EXPECT_EQ(limit(resource).rlim_max, before.rlim_max) << "it could not have it back";
+    EXPECT_EQ(ask({.undo = true}).struck->error, "");
+    EXPECT_TRUE(is_as_before());
+
+    EXPECT_EQ(strike({.what = what}).struck, std::vector<std::int32_t>{victim_->pid()});
+    EXPECT_FALSE(is_as_before());
+    ASSERT_EQ(::kill(child_->pid(), SIGKILL), 0);
+    (void)end_of(child_);
+    EXPECT_TRUE(until(is_as_before)) << "its check was killed";
+    CheckProcess::begin();
+  }
+  end_victim();
+}
+
+TEST_F(Struck, OpensNoFileUntilTheStrikeIsTakenBack) {
+  CheckProcess::begin();
+  const std::string tries =
+      "exec > " + path("tries") + " 2> /dev/null; while :; do : > " + path("opened") + "; echo; done";
+  SpawnOptions options = program({"/bin/bash", "-c", tries});
+  options.environment = {"MONARCH_JOB_UUID=" + kUuid, "MONARCH_HOST=gpu7"};
+  victim_ = start(options);
+  const auto opens = [&] { return fs::exists(path("opened")); };
+  EXPECT_TRUE(until(opens));
+  EXPECT_EQ(strike({.what = StrikeWhat::kNoFiles}).error, "");
+  fs::remove(path("opened"));
+  const std::uintmax_t before = fs::file_size(path("tries"));
+  EXPECT_TRUE(until([&] { return fs::file_size(path("tries")) > before + 20; }));
+  EXPECT_FALSE(opens());
+  EXPECT_EQ(ask({.undo = true}).struck->error, "");
+  EXPECT_TRUE(until(opens));
+  end_victim();
 }
 
 TEST_F(Struck, HostIsBusyUntilTheStrikeIsTakenBackOrItsCheckIsKilled) {
