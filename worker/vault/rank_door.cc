@@ -32,7 +32,8 @@ Result<std::optional<Received>> receive(int socket, std::array<char, kNotifyByte
   message.msg_iovlen = 1;
   message.msg_control = control.data();
   message.msg_controllen = control.size();
-  // WARNING: descriptors for which a process has no room are cut off and lost (unix(7)). So a message is looked at first.
+  // WARNING: descriptors for which a process has no room are cut off and lost (unix(7)). So a message is looked at
+  // first.
   const ssize_t got = ::recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::optional<Received>();
   if (got <= 0) return Error{ErrorCode::kGone, "it has closed"};
