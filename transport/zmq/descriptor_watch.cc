@@ -91,7 +91,8 @@ bool DescriptorWatch::make_room() {
 
 // From what is left, and never so much that the process itself would want for one.
 void DescriptorWatch::fill_reserve(const DescriptorUse& use) {
-  const std::size_t wanted = std::max(use.reserve() / kForOwn, kForOwn);
+  // Less than what is kept: with all of it held, and nothing else left, none would be scarce.
+  const std::size_t wanted = std::min(std::max(use.reserve() / kForOwn, kForOwn), use.reserve() / 2);
   std::size_t left = use.left() - std::min(use.left(), reserve_.size());
   for (; reserve_.size() < wanted && left > use.reserve() / 2; --left) {
     UniqueFd held = spare_descriptor();

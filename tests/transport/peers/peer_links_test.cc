@@ -26,7 +26,7 @@
 namespace monarch {
 namespace {
 
-constexpr Duration kPatience = Duration::seconds(20);
+constexpr Duration kPatience = Duration::seconds(60);
 
 class PeerLinksTest : public ::testing::Test {
  protected:
@@ -236,6 +236,11 @@ class Strangers {
 
 TEST_F(PeerLinksTest, LeavesDescriptorsToItsProcessWhoeverDials) {
   const Strangers strangers;
+  const std::optional<DescriptorUse> use = descriptor_use();
+  ASSERT_TRUE(use.has_value());
+  const std::size_t limit = use->open + 120;
+  const std::size_t kept = DescriptorUse{.open = 0, .limit = limit}.reserve();
+  const LowerLimit few(RLIMIT_NOFILE, static_cast<rlim_t>(limit));
   Host one;
   Host two;
   start(one);
@@ -246,10 +251,6 @@ TEST_F(PeerLinksTest, LeavesDescriptorsToItsProcessWhoeverDials) {
   two.links->set_peers({address_of(1, one)});
   one.links->dial(HostId(2));
   ASSERT_TRUE(hears(one, "up 2"));
-  const std::optional<DescriptorUse> use = descriptor_use();
-  ASSERT_TRUE(use.has_value());
-  const LowerLimit few(RLIMIT_NOFILE, static_cast<rlim_t>(use->open + 60));
-  const std::size_t kept = DescriptorUse{.open = 0, .limit = use->open + 60}.reserve();
   strangers.come_to(two.links->port());
   ASSERT_TRUE(until([&] { return two.is_scarce; }));
   const auto has_enough = [&] {
