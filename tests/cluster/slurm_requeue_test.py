@@ -48,6 +48,13 @@ class Continued(slurm.SlurmTest):
     def lines(self, job):
         return self.monarch("logs", job).out
 
+    def first_job(self):
+        """The one that a script has begun: its folder is there a moment before what is in it."""
+        def begun():
+            jobs = self.jobs()
+            return jobs and os.path.exists(self.job_file("spec.yaml", jobs[0])) and jobs[0]
+        return wait_for(begun, "a job", 60)
+
     def committed(self, job, step):
         wait_for(lambda: any(line["step"] >= step for mesh in self.status(job).get("meshes", []) for line in mesh.get("committed", [])),
                  lambda: f"step {step}\n{self.supervisor_log()}", 60)
@@ -80,8 +87,7 @@ class Continued(slurm.SlurmTest):
     def test_a_preempted_job_of_a_script_is_requeued_and_goes_on(self):
         s = self.slurm(2, alike=True, grace=15, requeued_after=5)
         job = self.script(self.stepping({"on_preempt": "requeue"}), "-p", "low", "-t", "60")
-        wait_for(self.jobs, "a job", 60)
-        first, = self.jobs()
+        first = self.first_job()
         self.committed(first, 3)
         taker = s.submit("sleep 3", "-p", "high", "-N2", "--exclusive")
         second = self.continued(first)
@@ -158,8 +164,7 @@ class Continued(slurm.SlurmTest):
         """An operator requeues what Slurm has left running; no verdict of its own, and no word of who goes on."""
         s = self.slurm(4, alike=True, requeued_after=5)
         job = self.script(self.stepping({"on_preempt": "requeue"}), "--requeue", "--comment=mine")
-        wait_for(self.jobs, "a job", 60)
-        first, = self.jobs()
+        first = self.first_job()
         self.committed(first, 3)
         self.w["h1"].power_off()
         s.wait_for_state("h1", "down", 60)
