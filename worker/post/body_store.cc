@@ -110,16 +110,19 @@ BodyStore::StoredPtr BodyStore::find(const CallBody& body) const {
   return found == bodies_.end() ? nullptr : found->second;
 }
 
+// False: it goes beside the message.
+bool BodyStore::give_here(const StoredPtr& stored, CallBody& body) {
+  body.way = BodyWay::kNone;
+  if (stored == nullptr) return true;
+  body.way = stored->here && stored->bytes <= kBodyHereBytes ? BodyWay::kHere : BodyWay::kBeside;
+  if (body.way == BodyWay::kBeside) return false;
+  body.here.data = *stored->here;
+  return true;
+}
+
 LateDescriptor BodyStore::give(CallBody& body) {
   const StoredPtr stored = find(body);
-  body.way = BodyWay::kNone;
-  if (stored == nullptr) return {};
-  if (stored->here && stored->bytes <= kBodyHereBytes) {
-    body.way = BodyWay::kHere;
-    body.here.data = *stored->here;
-    return {};
-  }
-  body.way = BodyWay::kBeside;
+  if (give_here(stored, body)) return {};
   return [this, stored] { return descriptor_of(*stored); };
 }
 
@@ -132,15 +135,8 @@ Result<UniqueFd> BodyStore::descriptor_of(const Stored& stored) {
 
 Status BodyStore::give(CallBody& body, std::vector<ZmqFrame>& beside) {
   const StoredPtr stored = find(body);
-  body.way = BodyWay::kNone;
-  if (stored == nullptr) return {};
-  if (stored->here && stored->bytes <= kBodyHereBytes) {
-    body.way = BodyWay::kHere;
-    body.here.data = *stored->here;
-    return {};
-  }
+  if (give_here(stored, body)) return {};
   MONARCH_ASSIGN(const auto mapping, share(body));
-  body.way = BodyWay::kBeside;
   beside.push_back(mapping ? ZmqFrame::hold(mapping->bytes(), mapping) : ZmqFrame::hold(*stored->here, stored->here));
   return {};
 }

@@ -85,6 +85,7 @@ class BodyStore {
   BodyId add(UniqueFd memory, std::uint64_t bytes);
   Status take_here(CallBody& body);
   StoredPtr find(const CallBody& body) const;
+  static bool give_here(const StoredPtr& stored, CallBody& body);
   static void map_without(Stored& stored);
   Result<UniqueFd> descriptor_of(const Stored& stored);
 
