@@ -204,7 +204,14 @@ class Doctor(cluster.ClusterTest):
         self.write(old, "")
         spec = self.ssh_job("true", hosts=3, slots=1, storage=[{"path": data, "shared": True}])
         running = self.start("doctor", spec)
-        harness.wait_for(lambda: any(" of h1 in " in world.read(os.path.join(data, name)) for name in os.listdir(data)), "a token")
+
+        def is_of_h1(name):
+            try:
+                return " of h1 in " in world.read(os.path.join(data, name))
+            except FileNotFoundError:
+                return False  # it was taken away meanwhile
+
+        harness.wait_for(lambda: any(map(is_of_h1, os.listdir(data))), "a token")
         running.signal(signal.SIGKILL)
         harness.wait_for(lambda: os.listdir(data) == [], lambda: f"no token but {os.listdir(data)}")
         harness.wait_for(lambda: not [p for _, p in self.on_hosts() if b"check" in p.arguments], "the ends of all checks")
