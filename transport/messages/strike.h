@@ -23,7 +23,7 @@ enum class StrikeWhat : std::uint8_t {
   kBusy,      // processes that want all of a processor
   kCut,       // packets are dropped; needs nft and the right to use it
   kTerm,      // SIGTERM, of a rank, as a stranger's; nothing is taken back
-  kNoFiles,   // it may open no file more
+  kNoFiles,   // it may have no descriptor above the number of its open ones
   kNoMemory,  // it may have hardly more memory than it has
 };
 constexpr StrikeWhat monarch_enum_max(StrikeWhat) { return StrikeWhat::kNoMemory; }

@@ -25,16 +25,13 @@ bool are_same(const rlimit& one, const rlimit& other) {
   return one.rlim_cur == other.rlim_cur && one.rlim_max == other.rlim_max;
 }
 
-// Descriptors are numbers: the next one has to be above all that are open.
 Result<rlim_t> open_files(pid_t pid) {
-  rlim_t above = 0;
+  rlim_t count = 0;
   std::error_code failed;
   std::filesystem::directory_iterator entries(text("/proc/", pid, "/fd"), failed);
-  for (; !failed && entries != std::filesystem::directory_iterator(); entries.increment(failed)) {
-    above = std::max<rlim_t>(above, std::stoul(entries->path().filename().string()) + 1);
-  }
+  for (; !failed && entries != std::filesystem::directory_iterator(); entries.increment(failed)) ++count;
   if (failed) return Error{ErrorCode::kNotFound, text("the files of process ", pid, ": ", failed.message())};
-  return above;
+  return count;
 }
 
 Result<rlim_t> address_space(pid_t pid) {

@@ -18,8 +18,8 @@ class StruckLimits {
  public:
   static constexpr rlim_t kMoreMemory = 1U << 20U;  // than it has: what it is about to do still fits
 
-  // What it has now, and what it is to have. kNoFiles: it may open no file more. kNoMemory: it may have kMoreMemory
-  // more.
+  // What it has now, and what it is to have. kNoFiles: no descriptor above the number of those that are open.
+  // kNoMemory: kMoreMemory more.
   Status plan(const ProcessEntry& process, StrikeWhat what);
   // Of all that were planned; those that have the limit then.
   std::vector<pid_t> lower();

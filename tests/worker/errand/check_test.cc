@@ -211,25 +211,6 @@ TEST_F(Struck, HasTheLimitsAgainThatItHad) {
   end_victim();
 }
 
-TEST_F(Struck, OpensNoFileUntilTheStrikeIsTakenBack) {
-  CheckProcess::begin();
-  const std::string tries =
-      "exec > " + path("tries") + " 2> /dev/null; while :; do : > " + path("opened") + "; echo; done";
-  SpawnOptions options = program({"/bin/bash", "-c", tries});
-  options.environment = {"MONARCH_JOB_UUID=" + kUuid, "MONARCH_HOST=gpu7"};
-  victim_ = start(options);
-  const auto opens = [&] { return fs::exists(path("opened")); };
-  EXPECT_TRUE(until(opens));
-  EXPECT_EQ(strike({.what = StrikeWhat::kNoFiles}).error, "");
-  fs::remove(path("opened"));
-  const std::uintmax_t before = fs::file_size(path("tries"));
-  EXPECT_TRUE(until([&] { return fs::file_size(path("tries")) > before + 20; }));
-  EXPECT_FALSE(opens());
-  EXPECT_EQ(ask({.undo = true}).struck->error, "");
-  EXPECT_TRUE(until(opens));
-  end_victim();
-}
-
 TEST_F(Struck, HostIsBusyUntilTheStrikeIsTakenBackOrItsCheckIsKilled) {
   begin();
   StrikeSeen seen = strike({.what = StrikeWhat::kBusy, .processes = 3});
