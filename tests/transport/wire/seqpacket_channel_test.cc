@@ -381,7 +381,10 @@ TEST_F(Channel, LeavesWhatItCannotHoldUnreadWithoutSpinning) {
     bool over = false;
     int turns = 0;
     loop().at(boot_now() + Duration::milliseconds(50), [&over] { over = true; });
-    for (; !over; ++turns) loop().run_once();
+    while (!over) {
+      loop().run_once();
+      ++turns;
+    }
     EXPECT_LT(turns, 25);
     EXPECT_TRUE(b_.closings.empty());
     EXPECT_TRUE(b_.frames.empty());
