@@ -358,12 +358,13 @@ void WorkerLinks::note_change(HostId host, const RankReport& report) {
                      .uncertainty = liveness_.uncertainty(host)};
   if (report.evidence_at != Instant::never()) change.evidence_at = liveness_.to_ours(host, report.evidence_at);
   if (report.end.kind != EndKind::kNone) {
-    change.step = report.progress.step;
-    change.step_at = liveness_.to_ours(host, report.progress.at);
-    if (!change.step && known != peer.ranks.end() &&
+    RankProgress last = report.progress;
+    if (!last.step && known != peer.ranks.end() &&
         known->second.report.process.generation == report.process.generation) {
-      change.step = known->second.report.progress.step;
+      last = known->second.report.progress;
     }
+    change.step = last.step;
+    if (last.step) change.step_at = liveness_.to_ours(host, last.at);
   }
   if (report.phase == RankPhase::kWedged) change.grants_until = peer.grants_until;
   change.report.end.detail = words_of_host(std::move(change.report.end));

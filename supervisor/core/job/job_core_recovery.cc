@@ -222,15 +222,17 @@ std::string JobCore::since_failure(const GangState& state) const {
 void JobCore::on(const GangProgressed& event) {
   GangState& state = gang(event.mesh, event.gang);
   if (state.generation != event.generation || state.phase != GangPhase::kRunning) return;
+  // A host may say what it likes.
+  const Instant at = std::clamp(event.at, std::min(state.started_at, now_), now_);
   if (!state.first_step) {
     state.first_step = event.step;
-    named_step(state.time, *bin_of(state), event.at);
+    named_step(state.time, *bin_of(state), at);
   }
   if (state.caught_up || !state.furthest || event.step <= *state.furthest) return;
   state.caught_up = true;
-  enter(state.time, bin_of(state), event.at);
+  enter(state.time, bin_of(state), at);
   forget_failures(state);
-  tell_caught_up(event);
+  tell_caught_up(event, at);
 }
 
 // Where its time goes from now on.
@@ -270,14 +272,14 @@ void JobCore::account() {
 }
 
 // One that goes on from an earlier job has not ended in this one.
-void JobCore::tell_caught_up(const GangProgressed& event) {
+void JobCore::tell_caught_up(const GangProgressed& event, Instant at) {
   const GangState& state = gang(event.mesh, event.gang);
   const std::uint64_t first = *state.first_step;
   const std::uint64_t again = first > *state.furthest ? 0 : *state.furthest - first + 1;
   EventDetails details = {{"step", text(event.step)}, {"again", text(again)}};
   std::string when;
   if (state.failed_at != Instant()) {
-    const Duration after = Duration::milliseconds((event.at - state.failed_at).count_milliseconds());
+    const Duration after = Duration::milliseconds((at - state.failed_at).count_milliseconds());
     when = text(", ", to_text(after), " after it had ended");
     details.emplace_back("after_ms", text(after.count_milliseconds()));
   }

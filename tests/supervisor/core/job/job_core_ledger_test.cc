@@ -5,6 +5,7 @@
 #include <csignal>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "tests/supervisor/core/fixtures.h"
 
@@ -88,6 +89,24 @@ TEST_F(JobCoreLedger, CountsWhatPassedUntilAFailureWasSeenAsStill) {
   EXPECT_GE(of(spent(), "still"), 3'000);
   EXPECT_LE(of(spent(), "new"), 7'100);
   EXPECT_EQ(of(spent(1), "still"), 0);
+}
+
+// A host's clock says what it likes, and the parts add up.
+TEST_F(JobCoreLedger, BelievesNoTimeBeforeTheStartOrAfterNow) {
+  driver_.run_all();
+  driver_.fail_gang(kFirst, killed(SIGSEGV), 100);
+  driver_.start_again(0);
+  const GangProgressed word{.mesh = MeshId(0), .gang = GangId(0), .generation = driver_.gang(0).generation, .step = 7};
+  for (const auto& [step, at] : {std::pair(7U, Instant()), {101U, driver_.now + Duration::seconds(1'000'000)}}) {
+    GangProgressed said = word;
+    said.step = step;
+    said.at = at;
+    driver_.step(said);
+    EXPECT_LE(driver_.gang(0).time.since, driver_.now);
+  }
+  pass(Duration::seconds(1));
+  EXPECT_NEAR(static_cast<double>(all(0)), static_cast<double>(all(1)), 8.0);
+  EXPECT_GE(std::stoll(driver_.details(EventKind::kGangCaughtUp).at("after_ms")), 0);
 }
 
 TEST_F(JobCoreLedger, EndsWithItsGang) {
