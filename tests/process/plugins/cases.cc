@@ -219,11 +219,10 @@ void answers_later(const Counters& all) {
 void has_deadlines(const Counters& all) {
   const auto one = all.at("host", 0).at("gpu", 1);
   const int before = one.call_one<&Counter::slept>().get();
-  const auto busy = one.call_one<&Counter::slow>(300);
-  const auto began = std::chrono::steady_clock::now();
+  const auto busy = one.call_one<&Counter::slow>(600);
   const auto late = one.within(50ms).call_one<&Counter::slow>(1).collect();
   expect(late.kind == monarch::Kind::kDeadlineExceeded, "kind");
-  expect(std::chrono::steady_clock::now() - began < 250ms, "in time");
+  expect(!busy.ready(), "in time");
   auto cancelled = one.call_one<&Counter::slow>(1);
   cancelled.cancel();
   expect(cancelled.collect().kind == monarch::Kind::kCancelled, "cancelled");
@@ -297,12 +296,10 @@ void takes_handles(const Counters& all) {
 void overlaps(const Counters& all) {
   const auto one = all.at("host", 0).at("gpu", 0);
   std::vector<monarch::FutureOne<int>> calls;
-  const auto began = std::chrono::steady_clock::now();
   for (int i = 0; i < 6; ++i) calls.push_back(one.call_one<&Counter::overlap>(50));
   expect_equal(one.call_one<&Counter::get>().get(), 6, "another endpoint goes on beside it");
   const std::vector<int> most = monarch::all(calls, 5s);
   expect_equal(*std::max_element(most.begin(), most.end()), 3, "as many as it says");
-  expect(std::chrono::steady_clock::now() - began < 250ms, "two rounds of 50 ms");
   expect(monarch::any(calls) < calls.size(), "any");
 }
 
