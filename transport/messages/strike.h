@@ -16,17 +16,21 @@
 namespace monarch {
 
 enum class StrikeWhat : std::uint8_t {
-  kKill,      // SIGKILL; nothing is taken back
-  kSegv,      // SIGSEGV, of a rank
-  kAbort,     // SIGABRT, of a rank
-  kStop,      // SIGSTOP, and SIGCONT later
-  kBusy,      // processes that want all of a processor
-  kCut,       // packets are dropped; needs nft and the right to use it
-  kTerm,      // SIGTERM, of a rank, as a stranger's; nothing is taken back
-  kNoFiles,   // it may have no descriptor above the number of its open ones
-  kNoMemory,  // it may have hardly more memory than it has
+  kKill,            // SIGKILL; nothing is taken back
+  kSegv,            // SIGSEGV, of a rank
+  kAbort,           // SIGABRT, of a rank
+  kStop,            // SIGSTOP, and SIGCONT later
+  kBusy,            // processes that want all of a processor
+  kCut,             // packets are dropped; needs nft and the right to use it
+  kTerm,            // SIGTERM, of a rank, as a stranger's; nothing is taken back
+  kNoFiles,         // it may have no descriptor above the number of its open ones
+  kNoMemory,        // it may have hardly more memory than it has
+  kSlow,            // all threads of a rank on one of its processors, beside one of ours that spins there
+  kFlood,           // lines into a rank's standard output
+  kReset,           // every TCP connection of a rank is reset; needs the right to trace it; nothing is taken back
+  kMemoryPressure,  // a process takes memory until little is available
 };
-constexpr StrikeWhat monarch_enum_max(StrikeWhat) { return StrikeWhat::kNoMemory; }
+constexpr StrikeWhat monarch_enum_max(StrikeWhat) { return StrikeWhat::kMemoryPressure; }
 
 enum class StrikeWhom : std::uint8_t {
   kRank,
@@ -34,8 +38,9 @@ enum class StrikeWhom : std::uint8_t {
   kKeeper,
   kWorker,  // keeper and daemon
   kHost,    // all of the job there
+  kSupervisor,
 };
-constexpr StrikeWhom monarch_enum_max(StrikeWhom) { return StrikeWhom::kHost; }
+constexpr StrikeWhom monarch_enum_max(StrikeWhom) { return StrikeWhom::kSupervisor; }
 
 enum class StrikeWay : std::uint8_t { kBoth, kIn, kOut };  // as the host sees it
 constexpr StrikeWay monarch_enum_max(StrikeWay) { return StrikeWay::kOut; }
@@ -53,15 +58,21 @@ struct StrikeOrder {
   std::vector<std::uint16_t> ports;
   StrikeWay way = StrikeWay::kBoth;
   std::uint32_t percent = 100;
+  // kFlood: bytes a second; 0: kFloodBytes. kMemoryPressure: bytes that stay available.
+  std::uint64_t size = 0;
+  std::int32_t supervisor_pid = 0;  // kSupervisor: as the job's status says it; it is believed for its job's mark alone
 };
-MONARCH_FIELDS(StrikeOrder, what, whom, job_uuid, host, mesh, rank, processes, address, ports, way, percent)
+MONARCH_FIELDS(StrikeOrder, what, whom, job_uuid, host, mesh, rank, processes, address, ports, way, percent, size,
+               supervisor_pid)
+
+inline constexpr std::uint64_t kFloodBytes = 1U << 20U;
 
 struct StrikeSeen {
   std::string error;                 // why it took no effect, or could not be taken back; empty: neither
   std::vector<std::int32_t> struck;  // processes it took effect on, or that were started
-  // The host's boot clock before the first blow, and once it was seen to be in effect.
-  Instant struck_at = {};
-  Instant seen_at = {};
+  // By the host's clock: before the first blow, and once it was seen to be in effect.
+  WallTime struck_at = {};
+  WallTime seen_at = {};
 };
 MONARCH_FIELDS(StrikeSeen, error, struck, struck_at, seen_at)
 

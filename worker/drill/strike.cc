@@ -125,7 +125,7 @@ Status run_nft(const std::vector<const char*>& arguments, std::string_view scrip
 Result<std::unique_ptr<Strike>> Strike::begin(const StrikeOrder& order, Duration patience) {
   if (!is_job_uuid(order.job_uuid)) return Error{ErrorCode::kInvalid, "that is not the uuid of a job"};
   std::unique_ptr<Strike> strike(new Strike());
-  strike->struck_at_ = boot_now();
+  strike->struck_at_ = wall_now();
   switch (order.what) {
     case StrikeWhat::kBusy: MONARCH_TRY(strike->keep_busy(order.processes)); break;
     case StrikeWhat::kCut: MONARCH_TRY(strike->cut(order)); break;
@@ -136,8 +136,12 @@ Result<std::unique_ptr<Strike>> Strike::begin(const StrikeOrder& order, Duration
     case StrikeWhat::kSegv:
     case StrikeWhat::kAbort:
     case StrikeWhat::kStop: MONARCH_TRY(strike->hit(order, patience)); break;
+    case StrikeWhat::kSlow:
+    case StrikeWhat::kFlood:
+    case StrikeWhat::kReset:
+    case StrikeWhat::kMemoryPressure: return Error{ErrorCode::kUnsupported, "this worker cannot strike so"};
   }
-  strike->seen_at_ = boot_now();
+  strike->seen_at_ = wall_now();
   return strike;
 }
 
@@ -157,7 +161,7 @@ Status Strike::hit(const StrikeOrder& order, Duration patience) {
     for (auto& [entry, pidfd] : targets) stopped_.emplace_back(::fcntl(pidfd.get(), F_DUPFD_CLOEXEC, 0));
     MONARCH_TRY(guard());
   }
-  struck_at_ = boot_now();
+  struck_at_ = wall_now();
   for (auto& [entry, pidfd] : targets) (void)send_signal(pidfd.get(), blows.front().signal);  // looked at below
   const auto hit = [&] {
     return std::all_of(targets.begin(), targets.end(), [&](const auto& target) {
@@ -191,7 +195,7 @@ Status Strike::lower(const StrikeOrder& order) {
     if (const Status done = limits_.plan(entry, order.what); !done.ok()) planned = done;
   }
   MONARCH_TRY(guard());
-  struck_at_ = boot_now();
+  struck_at_ = wall_now();
   struck_ = limits_.lower();
   if (!struck_.empty()) return {};
   return planned.ok() ? Status(Error{ErrorCode::kTimeout, "no limit is what it was set to"}) : planned;

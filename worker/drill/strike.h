@@ -33,8 +33,8 @@ class Strike {
 
   const std::vector<pid_t>& struck() const { return struck_; }
   // Before the first blow; and when it was seen to be in effect.
-  Instant struck_at() const { return struck_at_; }
-  Instant seen_at() const { return seen_at_; }
+  WallTime struck_at() const { return struck_at_; }
+  WallTime seen_at() const { return seen_at_; }
   // Once it is seen not to be in effect any more. A second time it does nothing.
   Status undo(Duration patience);
 
@@ -47,8 +47,8 @@ class Strike {
   Status cut(const StrikeOrder& order);
   Status guard();
 
-  Instant struck_at_;
-  Instant seen_at_;
+  WallTime struck_at_;
+  WallTime seen_at_;
   std::vector<pid_t> struck_;
   std::vector<UniqueFd> stopped_;                 // of those that are to go on
   std::vector<std::pair<pid_t, UniqueFd>> busy_;  // children

@@ -179,14 +179,14 @@ TEST_F(Struck, IsGoneAfterAKill) {
 
 TEST_F(Struck, IsGoneAfterATerm) {
   begin();
-  const Instant before = boot_now();
+  const WallTime before = wall_now();
   const StrikeSeen seen = strike({.what = StrikeWhat::kTerm});
   EXPECT_EQ(seen.error, "");
   EXPECT_EQ(seen.struck, std::vector<std::int32_t>{victim_->pid()});
   EXPECT_EQ(end_of(victim_).value, SIGTERM);
   EXPECT_GE(seen.struck_at, before);
   EXPECT_GE(seen.seen_at, seen.struck_at);
-  EXPECT_LE(seen.seen_at, boot_now());
+  EXPECT_LE(seen.seen_at, wall_now());
 }
 
 TEST_F(Struck, HasTheLimitsAgainThatItHad) {
