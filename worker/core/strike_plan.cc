@@ -18,6 +18,10 @@ int signal_of(StrikeWhat what) {
     case StrikeWhat::kTerm: return SIGTERM;
     case StrikeWhat::kNoFiles:
     case StrikeWhat::kNoMemory:
+    case StrikeWhat::kSlow:
+    case StrikeWhat::kFlood:
+    case StrikeWhat::kReset:
+    case StrikeWhat::kMemoryPressure:
     case StrikeWhat::kBusy:
     case StrikeWhat::kCut: return 0;
   }
@@ -31,6 +35,7 @@ bool is_meant(const StrikeOrder& order, const StrikeCandidate& one) {
     case StrikeWhom::kKeeper: return one.role == StrikeRole::kKeeper;
     case StrikeWhom::kWorker: return one.role == StrikeRole::kDaemon || one.role == StrikeRole::kKeeper;
     case StrikeWhom::kHost: return true;
+    case StrikeWhom::kSupervisor: return one.role == StrikeRole::kSupervisor;
   }
   return false;
 }
@@ -42,6 +47,7 @@ std::string name_of(const StrikeOrder& order) {
     case StrikeWhom::kKeeper: return "keeper";
     case StrikeWhom::kWorker: return "worker";
     case StrikeWhom::kHost: return "process";
+    case StrikeWhom::kSupervisor: return text("supervisor with the number ", order.supervisor_pid);
   }
   return "";
 }

@@ -14,7 +14,7 @@
 
 namespace monarch {
 
-enum class StrikeRole : std::uint8_t { kKeeper, kDaemon, kRank, kOther };
+enum class StrikeRole : std::uint8_t { kKeeper, kDaemon, kRank, kSupervisor, kOther };
 
 // A process of the job on that host.
 struct StrikeCandidate {

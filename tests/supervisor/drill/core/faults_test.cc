@@ -1,4 +1,4 @@
-#include "supervisor/drill/faults.h"
+#include "supervisor/drill/core/faults.h"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,15 @@ TEST(DrillFaults, LastWhereTheyCanBeTakenBack) {
   for (const Fault& fault : faults()) {
     const bool done = fault.what == StrikeWhat::kKill || fault.what == StrikeWhat::kSegv ||
                       fault.what == StrikeWhat::kAbort || fault.what == StrikeWhat::kTerm;
-    EXPECT_EQ(fault.lasts, !done) << fault.name;
+    EXPECT_EQ(fault.can_last(), !done && fault.what != StrikeWhat::kReset) << fault.name;
+  }
+}
+
+TEST(DrillFaults, HaveTellersWhereNobodyMayOverlookThem) {
+  for (const Fault& fault : faults()) {
+    EXPECT_FALSE(fault.does.empty()) << fault.name;
+    EXPECT_TRUE(!fault.needs_seeing || !fault.told_by.empty()) << fault.name;
+    EXPECT_EQ(fault.of == FaultClass::kSupervisor, fault.whom == StrikeWhom::kSupervisor) << fault.name;
   }
 }
 
