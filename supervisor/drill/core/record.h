@@ -19,12 +19,18 @@
 
 namespace monarch::drill {
 
+struct BlowGang {
+  std::uint32_t mesh = 0;  // of the record's meshes
+  std::uint32_t gang = 0;
+  bool operator==(const BlowGang&) const = default;
+};
+
 // Who is struck. Of a host's fault `mesh` is empty, of a supervisor's `host`, too.
 struct BlowTarget {
   std::string host;
   std::string mesh;
   std::uint32_t rank = 0;            // of the mesh
-  std::vector<std::uint32_t> gangs;  // of whom it has ranks, by mesh and number as in `meshes` of the record
+  std::vector<BlowGang> gangs;  // that have ranks there
 };
 
 enum class BlowEnd : std::uint8_t {

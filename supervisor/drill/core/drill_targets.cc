@@ -1,0 +1,95 @@
+// Whom a blow strikes, and whether what it struck is well again.
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "supervisor/drill/core/draw.h"
+#include "supervisor/drill/core/drill_core.h"
+
+namespace monarch::drill {
+
+namespace {
+
+bool is_host_ready(const JobWatch& watch, const std::string& name) {
+  return std::any_of(watch.hosts().begin(), watch.hosts().end(),
+                     [&](const WatchedHost& host) { return host.name == name && host.ready; });
+}
+
+// Gangs with ranks there; nothing: one of them is not up.
+std::optional<std::vector<BlowGang>> gangs_on(const JobWatch& watch, const std::string& host, bool also_down) {
+  std::vector<BlowGang> gangs;
+  for (const WatchedGang& gang : watch.gangs()) {
+    const bool there =
+        std::any_of(gang.ranks.begin(), gang.ranks.end(), [&](const WatchedRank& rank) { return rank.host == host; });
+    if (!there || gang.over()) continue;
+    if (!gang.up() && !also_down) return std::nullopt;
+    gangs.push_back({gang.mesh, gang.gang});
+  }
+  return gangs;
+}
+
+}  // namespace
+
+// False: nobody whom it may strike is well.
+bool DrillCore::aim(Tracked& tracked) {
+  const FaultEntry& entry = plan_.scenario.faults[tracked.blow.entry];
+  if (tracked.fault->whom == StrikeWhom::kSupervisor) return true;
+  const bool of_rank = tracked.fault->whom == StrikeWhom::kRank;
+  std::vector<BlowTarget> targets;
+  for (const WatchedGang& gang : watch_.gangs()) {
+    if (gang.over() || (!gang.up() && !plan_.scenario.overlap)) continue;
+    for (std::uint32_t i = 0; i < gang.ranks.size(); ++i) {
+      const WatchedRank& rank = gang.ranks[i];
+      const auto number = static_cast<std::uint32_t>(gang.gang * gang.ranks.size() + i);
+      const RankId id{MeshId(gang.mesh), Rank(number)};
+      if (!rank.well || !is_host_ready(watch_, rank.host) || !plan_.meant(entry.target, id, rank.host)) continue;
+      if (of_rank) {
+        targets.push_back({.host = rank.host,
+                           .mesh = plan_.meshes[gang.mesh].name,
+                           .rank = number,
+                           .gangs = {{gang.mesh, gang.gang}}});
+        continue;
+      }
+      const bool known = std::any_of(targets.begin(), targets.end(),
+                                     [&](const BlowTarget& target) { return target.host == rank.host; });
+      if (known) continue;
+      if (auto gangs = gangs_on(watch_, rank.host, plan_.scenario.overlap)) {
+        targets.push_back({.host = rank.host, .mesh = "", .rank = 0, .gangs = std::move(*gangs)});
+      }
+    }
+  }
+  if (targets.empty()) return false;
+  // The order does not depend on who is where in the pool at this moment.
+  std::sort(targets.begin(), targets.end(), [](const BlowTarget& a, const BlowTarget& b) {
+    return std::tie(a.host, a.mesh, a.rank) < std::tie(b.host, b.mesh, b.rank);
+  });
+  const Draw draw{plan_.seed, tracked.blow.entry, tracked.blow.draw};
+  tracked.blow.target = std::move(targets[draw_index(draw, targets.size())]);
+  return true;
+}
+
+bool DrillCore::concerns(const Tracked& tracked, const JobEvent& event) const {
+  const auto& told_by = tracked.fault->told_by;
+  if (std::find(told_by.begin(), told_by.end(), event.kind) == told_by.end()) return false;
+  const BlowTarget& target = tracked.blow.target;
+  if (tracked.fault->whom == StrikeWhom::kSupervisor) return true;
+  if (const WatchedGang* const gang = watch_.gang_of(event); gang != nullptr) {
+    return std::any_of(target.gangs.begin(), target.gangs.end(),
+                       [&](const BlowGang& struck) { return struck.mesh == gang->mesh && struck.gang == gang->gang; });
+  }
+  if (!target.mesh.empty()) return event.mesh == target.mesh && event.rank == target.rank;
+  return event.host == target.host;
+}
+
+bool DrillCore::recovered(const Tracked& tracked) const {
+  if (!tracked.back) return false;
+  if (tracked.fault->needs_seeing && !tracked.seen) return false;
+  const std::vector<BlowGang>& gangs = tracked.blow.target.gangs;
+  return std::all_of(gangs.begin(), gangs.end(), [&](const BlowGang& struck) {
+    const WatchedGang* const gang = watch_.find(struck.mesh, struck.gang);
+    return gang == nullptr || gang->up() || gang->over();
+  });
+}
+
+}  // namespace monarch::drill

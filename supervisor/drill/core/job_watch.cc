@@ -1,0 +1,123 @@
+#include "supervisor/drill/core/job_watch.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace monarch::drill {
+
+namespace {
+
+std::uint32_t gang_number(const JobEvent& event) {
+  for (const auto& [name, value] : event.details) {
+    std::uint32_t number = 0;
+    if (name == "gang" && std::from_chars(value.data(), value.data() + value.size(), number).ec == std::errc())
+      return number;
+  }
+  return 0;  // of a mesh that has one
+}
+
+}  // namespace
+
+JobWatch::JobWatch(std::vector<DrillMesh> meshes) : meshes_(std::move(meshes)) {
+  for (std::uint32_t mesh = 0; mesh < meshes_.size(); ++mesh) {
+    const std::uint32_t size = std::max(meshes_[mesh].ranks_per_gang, 1U);
+    for (std::uint32_t gang = 0; gang * size < meshes_[mesh].ranks; ++gang) {
+      gangs_.push_back({.mesh = mesh, .gang = gang, .ranks = std::vector<WatchedRank>(size)});
+    }
+  }
+}
+
+void JobWatch::on_status(const JobStatus& status) {
+  seen_ = true;
+  for (WatchedGang& watched : gangs_) {
+    if (watched.mesh >= status.meshes.size()) continue;
+    const MeshStatus& mesh = status.meshes[watched.mesh];
+    if (watched.gang < mesh.gangs.size()) watched.phase = mesh.gangs[watched.gang].phase;
+    watched.ready = true;
+    for (std::size_t i = 0; i < watched.ranks.size(); ++i) {
+      const std::size_t number = watched.gang * watched.ranks.size() + i;
+      if (number >= mesh.ranks.size()) continue;
+      const RankStatus& rank = mesh.ranks[number];
+      watched.ranks[i] = {.host = rank.host, .well = rank.phase == "running" && rank.standstill.empty()};
+      watched.ready = watched.ready && rank.ready;
+      if (rank.progress.step) watched.furthest = std::max(watched.furthest.value_or(0), *rank.progress.step);
+    }
+  }
+  hosts_.clear();
+  for (const HostStatus& host : status.hosts) {
+    hosts_.push_back({.name = host.name,
+                      .ready = host.phase == "ready",
+                      .spare = host.role == "spare" && host.phase == "ready" && host.standing.empty()});
+  }
+}
+
+void JobWatch::on_event(const JobEvent& event) {
+  WatchedGang* const gang = gang_of(event);
+  if (gang == nullptr) return;
+  // Where no step was ever named, to be ready is all there is.
+  const bool has_steps = gang->furthest.has_value();
+  if (event.kind == EventKind::kGangFailed || event.kind == EventKind::kGangStopping) {
+    gang->failed = true;
+  } else if (event.kind == EventKind::kGangCaughtUp || (event.kind == EventKind::kGangReady && !has_steps)) {
+    gang->failed = false;
+  }
+}
+
+const WatchedGang* JobWatch::find(std::uint32_t mesh, std::uint32_t gang) const {
+  const auto found = std::find_if(gangs_.begin(), gangs_.end(),
+                                  [&](const WatchedGang& g) { return g.mesh == mesh && g.gang == gang; });
+  return found == gangs_.end() ? nullptr : &*found;
+}
+
+std::optional<std::uint32_t> JobWatch::mesh_of(const std::string& name) const {
+  for (std::uint32_t mesh = 0; mesh < meshes_.size(); ++mesh) {
+    if (meshes_[mesh].name == name) return mesh;
+  }
+  return std::nullopt;
+}
+
+WatchedGang* JobWatch::gang_of(const JobEvent& event) {
+  return const_cast<WatchedGang*>(std::as_const(*this).gang_of(event));
+}
+
+const WatchedGang* JobWatch::gang_of(const JobEvent& event) const {
+  if (event.mesh.empty() || name_of(event.kind).substr(0, 5) != "gang.") return nullptr;
+  const auto mesh = mesh_of(event.mesh);
+  return mesh ? find(*mesh, gang_number(event)) : nullptr;
+}
+
+bool JobWatch::all_up() const {
+  return seen_ && std::all_of(gangs_.begin(), gangs_.end(), [](const WatchedGang& g) { return g.up() || g.over(); });
+}
+
+std::uint32_t JobWatch::down() const {
+  return static_cast<std::uint32_t>(
+      std::count_if(gangs_.begin(), gangs_.end(), [](const WatchedGang& g) { return !g.up() && !g.over(); }));
+}
+
+std::uint32_t JobWatch::spares() const {
+  return static_cast<std::uint32_t>(
+      std::count_if(hosts_.begin(), hosts_.end(), [](const WatchedHost& h) { return h.spare; }));
+}
+
+std::uint64_t JobWatch::steps() const {
+  std::uint64_t all = 0;
+  for (const WatchedGang& gang : gangs_) all += gang.furthest.value_or(0);
+  return all;
+}
+
+DrillSample sample_of(const JobStatus& status, const JobWatch& watch, std::size_t meshes, WallTime at) {
+  DrillSample sample{.at = at, .meshes = std::vector<DrillSample::Mesh>(meshes), .spares = watch.spares()};
+  for (const WatchedGang& gang : watch.gangs()) {
+    sample.meshes[gang.mesh].steps.push_back(gang.furthest);
+    sample.meshes[gang.mesh].phases.push_back(gang.phase);
+  }
+  for (std::size_t mesh = 0; mesh < meshes && mesh < status.meshes.size(); ++mesh) {
+    sample.meshes[mesh].rank_milliseconds = status.meshes[mesh].rank_milliseconds;
+  }
+  for (const HostStatus& host : status.hosts) sample.hosts.emplace_back(host.name, host.phase);
+  return sample;
+}
+
+}  // namespace monarch::drill

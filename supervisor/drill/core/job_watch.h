@@ -1,0 +1,74 @@
+#pragma once
+
+// JobWatch: what a drill knows of the job that it strikes: which of its ranks and hosts are well, and how far its gangs
+// are. It is told what the job's status and its events say.
+//
+// Thread: a value.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "supervisor/drill/core/record.h"
+#include "transport/messages/viewer.h"
+
+namespace monarch::drill {
+
+struct WatchedRank {
+  std::string host;
+  bool well = false;  // it runs, and is not stopped
+};
+
+struct WatchedGang {
+  std::uint32_t mesh = 0;  // of the record's meshes
+  std::uint32_t gang = 0;
+  std::vector<WatchedRank> ranks;
+  std::string phase;
+  bool ready = false;                          // all its ranks are
+  bool failed = false;                         // it has failed or was stopped, and is not past where it was
+  std::optional<std::uint64_t> furthest = {};  // step of all its generations
+  bool up() const { return phase == "running" && ready && !failed; }
+  bool over() const { return phase == "done" || phase == "failed" || phase == "parked"; }
+};
+
+struct WatchedHost {
+  std::string name;
+  bool ready = false;
+  bool spare = false;
+};
+
+class JobWatch {
+ public:
+  explicit JobWatch(std::vector<DrillMesh> meshes);
+
+  void on_status(const JobStatus& status);
+  void on_event(const JobEvent& event);
+
+  const std::vector<WatchedGang>& gangs() const { return gangs_; }
+  const std::vector<WatchedHost>& hosts() const { return hosts_; }
+  // By the mesh's and the gang's number; nothing: there is none.
+  const WatchedGang* find(std::uint32_t mesh, std::uint32_t gang) const;
+  std::optional<std::uint32_t> mesh_of(const std::string& name) const;
+  // Of an event; nothing: it is of no gang.
+  const WatchedGang* gang_of(const JobEvent& event) const;
+  bool seen() const { return seen_; }  // there was a status
+  bool all_up() const;
+  std::uint32_t down() const;    // gangs that are not up, and are to be
+  std::uint32_t spares() const;  // that are connected
+  // Steps of all gangs that none of their generations had done before.
+  std::uint64_t steps() const;
+
+ private:
+  WatchedGang* gang_of(const JobEvent& event);
+
+  std::vector<DrillMesh> meshes_;
+  std::vector<WatchedGang> gangs_;
+  std::vector<WatchedHost> hosts_;
+  bool seen_ = false;
+};
+
+// What a record keeps of a status.
+DrillSample sample_of(const JobStatus& status, const JobWatch& watch, std::size_t meshes, WallTime at);
+
+}  // namespace monarch::drill
