@@ -152,17 +152,17 @@ class Answer {
   std::vector<std::pair<std::string, std::string>> keys_here() const {
     const std::size_t dot = beginning_.rfind('.');
     const std::string front = dot == std::string::npos ? "" : beginning_.substr(0, dot + 1);
-    const auto map = dot == std::string::npos ? std::nullopt : find_key(beginning_.substr(0, dot));
+    const auto map = dot == std::string::npos ? std::nullopt : find_key(spec_schema(), beginning_.substr(0, dot));
     std::vector<std::pair<std::string, std::string>> keys;
     if (dot != std::string::npos && !map) return keys;
-    for (const std::string& row : paths_below(map ? map->row_path : "")) {
+    for (const std::string& row : paths_below(spec_schema(), map ? map->row_path : "")) {
       if (!row.ends_with("[]")) keys.emplace_back(front + row.substr(row.rfind('.') + 1), row);
     }
     return keys;
   }
 
   void add_explained() {
-    for (const auto& [key, row] : keys_here()) add(key, std::string(doc_of(row)));
+    for (const auto& [key, row] : keys_here()) add(key, std::string(doc_of(spec_schema(), row)));
     if (!beginning_.starts_with('E')) return;
     for (const ErrorDoc& error : all_errors()) add(std::string(error.id), std::string(error.title));
   }
@@ -170,9 +170,9 @@ class Answer {
   // A map is gone into, a single value is set; names of one's own nobody can know.
   void add_settings() {
     for (const auto& [key, row] : keys_here()) {
-      const std::vector<std::string> below = paths_below(row);
+      const std::vector<std::string> below = paths_below(spec_schema(), row);
       const bool map = std::any_of(below.begin(), below.end(), [](const auto& path) { return !path.ends_with("[]"); });
-      if (!key.ends_with('*')) add(key + (map ? "." : "="), std::string(doc_of(row)));
+      if (!key.ends_with('*')) add(key + (map ? "." : "="), std::string(doc_of(spec_schema(), row)));
     }
   }
 

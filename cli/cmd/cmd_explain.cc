@@ -8,7 +8,6 @@
 #include "supervisor/spec/effective.h"
 #include "supervisor/spec/schema/explain.h"
 #include "supervisor/spec/schema/json_schema.h"
-#include "supervisor/spec/schema/key_help.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/json.h"
 #include "transport/base/nearest.h"
@@ -94,23 +93,23 @@ Json value_json(const EffectiveValue& value, const InSpec& spec) {
   return out;
 }
 
-Json key_json(const std::string& path, const std::string& row_path, const InSpec* spec) {
-  const KeyRow& row = *find_row(row_path);
-  const KeyHelp* help = find_key_help(row_path);
+Json key_json(const Schema& schema, const std::string& path, const std::string& row_path, const InSpec* spec) {
+  const KeyRow& row = *schema.find_row(row_path);
+  const KeyHelp* help = schema.find_help(row_path);
   Json words = Json::array();
   for (const std::string& word : split_words(row.words)) words.append(word);
   Json keys = Json::array();
-  for (const std::string& key : paths_below(row_path)) keys.append(key);
+  for (const std::string& key : paths_below(schema, row_path)) keys.append(key);
   Json out = Json::object({{"v", 1},
                            {"type", "key"},
                            {"path", path},
-                           {"takes", takes_text(row)},
+                           {"takes", takes_text(schema, row)},
                            {"words", std::move(words)},
                            {"required", row.required},
-                           {"built", built_text(row_path)},
-                           {"doc", doc_of(row_path)},
+                           {"built", built_text(schema, row_path)},
+                           {"doc", doc_of(schema, row_path)},
                            {"more", help == nullptr ? "" : help->more},
-                           {"example", example_text(row_path)},
+                           {"example", example_text(schema, row_path)},
                            {"keys", std::move(keys)}});
   if (!row.default_value.empty()) out.set("default", row.default_value);
   if (spec == nullptr) return out;
@@ -128,14 +127,15 @@ std::string render_table(const Table& table, const Terminal& terminal, std::size
   return table.render(terminal.out_colour, columns);
 }
 
-std::string keys_table(const std::string& row_path, const Terminal& terminal, std::size_t margin) {
+std::string keys_table(const Schema& schema, const std::string& row_path, const Terminal& terminal,
+                       std::size_t margin) {
   Table table({"KEY", "DEFAULT", "BUILT", "WHAT IT SAYS"});
-  for (const std::string& path : paths_below(row_path)) {
+  for (const std::string& path : paths_below(schema, row_path)) {
     if (path.ends_with("[]")) continue;
-    const KeyRow& row = *find_row(path);
+    const KeyRow& row = *schema.find_row(path);
     table.add({{.words = path, .colour = Colour::kBold},
                {.words = row.required ? "needed" : std::string(row.default_value), .colour = Colour::kNone},
-               {.words = built_text(path), .colour = Colour::kNone},
+               {.words = built_text(schema, path), .colour = Colour::kNone},
                {.words = std::string(row.doc), .colour = Colour::kNone}});
   }
   return table.empty() ? "" : render_table(table, terminal, margin);
@@ -157,20 +157,21 @@ std::string values_text(const InSpec& spec, const Terminal& terminal) {
   return out;
 }
 
-std::string key_text(const std::string& path, const std::string& row_path, const InSpec* spec,
+std::string key_text(const Schema& schema, const std::string& path, const std::string& row_path, const InSpec* spec,
                      const Terminal& terminal) {
-  const KeyRow& row = *find_row(row_path);
-  const KeyHelp* help = find_key_help(row_path);
-  std::string out = text(paint(Colour::kBold, printable(path), terminal.out_colour), ": ", doc_of(row_path), "\n\n");
-  out += text("  takes    ", takes_text(row), "\n");
+  const KeyRow& row = *schema.find_row(row_path);
+  const KeyHelp* help = schema.find_help(row_path);
+  std::string out =
+      text(paint(Colour::kBold, printable(path), terminal.out_colour), ": ", doc_of(schema, row_path), "\n\n");
+  out += text("  takes    ", takes_text(schema, row), "\n");
   const std::string_view none = row.required ? "none: it must be written" : "none";
   out += text("  default  ", row.default_value.empty() ? none : row.default_value, "\n");
-  out += text("  built    ", built_text(row_path), "\n");
+  out += text("  built    ", built_text(schema, row_path), "\n");
   if (row_path.starts_with("supervision")) out += text("  also     meshes.*.", row_path, "\n");
   if (help != nullptr && !help->more.empty()) out += "\n" + wrapped(help->more, "  ", terminal);
-  const std::string example = example_text(row_path);
+  const std::string example = example_text(schema, row_path);
   if (!example.empty()) out += text("\n  example\n", indented(example, "    "));
-  const std::string keys = keys_table(row_path, terminal, 4);
+  const std::string keys = keys_table(schema, row_path, terminal, 4);
   if (!keys.empty()) out += text("\n  keys\n", indented(keys, "    "));
   if (spec != nullptr) out += values_text(*spec, terminal);
   return out;
@@ -223,7 +224,7 @@ std::optional<InSpec> look_into(const Arguments& arguments, const NamedKey& key,
               .notes = {}};
   // A mesh's own words count for it, not those of the top level.
   if (key.row_path.starts_with("supervision")) {
-    const auto of_mesh = find_key(text("meshes.*.", key.path));
+    const auto of_mesh = find_key(spec_schema(), text("meshes.*.", key.path));
     for (EffectiveValue& value : effective_values(input->tree, input->spec, *of_mesh)) {
       if (value.source == EffectiveValue::Source::kWritten) spec.values.push_back(std::move(value));
     }
@@ -241,11 +242,12 @@ std::optional<InSpec> look_into(const Arguments& arguments, const NamedKey& key,
 int explain_all(const Arguments& arguments, const Context& context) {
   const bool json = arguments.has("json");
   std::string out;
-  for (const KeyRow& row : all_rows()) {
+  for (const KeyRow& row : spec_schema().rows()) {
     const std::string path(row.path);
     if (path.ends_with("[]")) continue;
     if (!json && !out.empty()) out += "\n";
-    out += json ? to_json(key_json(path, path, nullptr)) + "\n" : key_text(path, path, nullptr, context.terminal);
+    out += json ? to_json(key_json(spec_schema(), path, path, nullptr)) + "\n"
+                : key_text(spec_schema(), path, path, nullptr, context.terminal);
   }
   write_out(context.terminal, out);
   return kExitOk;
@@ -253,12 +255,13 @@ int explain_all(const Arguments& arguments, const Context& context) {
 
 int explain_top(const Arguments& arguments, const Context& context) {
   if (!arguments.has("json")) {
-    write_out(context.terminal, keys_table("", context.terminal, 0));
+    write_out(context.terminal, keys_table(spec_schema(), "", context.terminal, 0));
     say_note(context.terminal, "monarch explain KEY tells more, as in: monarch explain meshes.*.gang");
     return kExitOk;
   }
   std::string out;
-  for (const std::string& path : paths_below("")) out += to_json(key_json(path, path, nullptr)) + "\n";
+  for (const std::string& path : paths_below(spec_schema(), ""))
+    out += to_json(key_json(spec_schema(), path, path, nullptr)) + "\n";
   write_out(context.terminal, out);
   return kExitOk;
 }
@@ -292,15 +295,18 @@ int run_explain(const Arguments& arguments, Context& context) {
     return kExitUsage;
   }
   if (arguments.has("schema")) {
-    write_out(context.terminal, json_schema());
+    write_out(context.terminal, json_schema(spec_schema()));
     return kExitOk;
   }
   if (arguments.has("all")) return explain_all(arguments, context);
   const std::string written = arguments.positional(0);
   if (arguments.positionals().empty()) return explain_top(arguments, context);
   if (is_error_id(written)) return explain_error(written, arguments, context);
-  const auto key = find_key(written);
-  if (!key) return cannot_explain(context, text("there is no key `", printable(written), "`"), suggest_keys(written));
+  const Schema& schema = spec_schema();
+  const auto key = find_key(schema, written);
+  if (!key) {
+    return cannot_explain(context, text("there is no key `", printable(written), "`"), suggest_keys(schema, written));
+  }
   std::optional<InSpec> spec;
   if (has_spec(arguments)) {
     spec = look_into(arguments, *key, context);
@@ -310,8 +316,9 @@ int run_explain(const Arguments& arguments, Context& context) {
                             text("monarch explain ", key->row_path, " ", printable(spec->file), " shows what it has"));
   }
   const InSpec* in_spec = spec ? &*spec : nullptr;
-  write_out(context.terminal, arguments.has("json") ? to_json(key_json(key->path, key->row_path, in_spec)) + "\n"
-                                                    : key_text(key->path, key->row_path, in_spec, context.terminal));
+  write_out(context.terminal, arguments.has("json")
+                                  ? to_json(key_json(schema, key->path, key->row_path, in_spec)) + "\n"
+                                  : key_text(schema, key->path, key->row_path, in_spec, context.terminal));
   return kExitOk;
 }
 

@@ -117,7 +117,7 @@ bool reaches_hosts(const Translation& t) { return !t.host_names.empty() && t.hos
 
 bool is_honoured_here(const std::string& path, const std::string& value) {
   const YamlNode node{.kind = YamlNode::Kind::kScalar, .text = value};
-  return is_built(node, *find_row(path));
+  return is_built(spec_schema(), node, *spec_schema().find_row(path));
 }
 
 std::string spec_of(const Translation& t, std::string_view line) {

@@ -47,7 +47,7 @@ class Walker {
       }
       return;
     }
-    const bool fixed = part != "*" && find_row(child_path(row_path, part)) != nullptr;
+    const bool fixed = part != "*" && spec_schema().find_row(child_path(row_path, part)) != nullptr;
     const std::string next = child_path(row_path, fixed ? std::string_view(part) : "*");
     if (part != "*") {
       const Spot child = child_of(spot, part);
@@ -56,7 +56,7 @@ class Walker {
     }
     if (spot.node == nullptr) return;
     for (const YamlKey& key : spot.node->keys) {
-      const bool own = find_row(child_path(row_path, key.text)) != nullptr;
+      const bool own = spec_schema().find_row(child_path(row_path, key.text)) != nullptr;
       if (!own) follow(rest, next, child_path(path, key.text), child_of(spot, key.text));
     }
   }
@@ -64,23 +64,23 @@ class Walker {
  private:
   // `optional`: a map above is not written and has no default, so its keys mean nothing unless they are written.
   void collect(const std::string& row_path, const std::string& path, const Spot& spot, bool optional) {
-    const KeyRow* row = find_row(row_path);
+    const KeyRow* row = spec_schema().find_row(row_path);
     if (row == nullptr) return;
     const bool descends = row->type == ValueType::kMap ||
                           (row->type == ValueType::kNamedMap && (row->default_value.empty() || has_rows(row_path)));
     if (!descends) return add(*row, row_path, path, spot, optional);
     const bool chosen = row_path == "launch.local" && root_.find("launch") == nullptr;  // what is meant by no `launch`
     const bool absent = spot.node == nullptr && !chosen && (row->unbuilt == "*" || row_path.starts_with("launch."));
-    for (const std::string_view key : keys_below(row_path))
+    for (const std::string_view key : spec_schema().keys_below(row_path))
       collect(child_path(row_path, key), child_path(path, key), child_of(spot, key), optional || absent);
-    if (spot.node == nullptr || find_row(child_path(row_path, "*")) == nullptr) return;
+    if (spot.node == nullptr || spec_schema().find_row(child_path(row_path, "*")) == nullptr) return;
     for (const YamlKey& key : spot.node->keys) {
-      if (find_row(child_path(row_path, key.text)) != nullptr) continue;
+      if (spec_schema().find_row(child_path(row_path, key.text)) != nullptr) continue;
       collect(child_path(row_path, "*"), child_path(path, key.text), child_of(spot, key.text), optional);
     }
   }
 
-  static bool has_rows(const std::string& row_path) { return !keys_below(row_path).empty(); }
+  static bool has_rows(const std::string& row_path) { return !spec_schema().keys_below(row_path).empty(); }
 
   void add(const KeyRow& row, const std::string& row_path, const std::string& path, const Spot& spot, bool optional) {
     EffectiveValue value{.path = path, .value = "", .source = EffectiveValue::Source::kNone, .place = {}};

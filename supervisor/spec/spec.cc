@@ -224,7 +224,7 @@ SpecOutcome load_spec(const SpecParts& parts, const SpecSurroundings& around) {
     (void)report.add_source(source.name, source.text);  // counted as they are
   const std::optional<YamlNode> root = Merger(parts, outcome.sources, report).merge();
   if (root) {
-    check_against_schema(*root, report, around.unbuilt);
+    check_against_schema(spec_schema(), *root, report, around.unbuilt);
     const std::optional<YamlNode> with_hosts = HostsFile(parts, around, outcome.sources, report).merged_into(*root);
     const std::optional<YamlNode> allocated = with_allocation(*root, around, report);
     const YamlNode& named = with_hosts ? *with_hosts : allocated ? *allocated : *root;

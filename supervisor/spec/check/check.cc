@@ -29,25 +29,27 @@ struct Visit {
 
 class SchemaChecker {
  public:
-  SchemaChecker(Report& report, UnbuiltKeys unbuilt) : report_(report), unbuilt_(unbuilt) {}
+  SchemaChecker(const Schema& schema, Report& report, UnbuiltKeys unbuilt)
+      : schema_(schema), report_(report), unbuilt_(unbuilt) {}
 
   void check_map(const YamlNode& map, const std::string& path, const std::string& row_path, Place where, bool quiet) {
     for (std::size_t i = 0; i < map.keys.size(); ++i) {
       const YamlKey& key = map.keys[i];
-      const KeyRow* row = find_child(row_path, key.text);
+      const KeyRow* row = schema_.find_child(row_path, key.text);
       if (row == nullptr) {
-        report_.error("E0107", key.place,
-                      {.message = text("unknown key `", key.text, "`"),
-                       .label = path.empty() ? "not a key of a spec" : text("not a key of `", path, "`"),
-                       .help = suggest_key(row_path, key.text)});
+        report_.error(
+            "E0107", key.place,
+            {.message = text("unknown key `", key.text, "`"),
+             .label = path.empty() ? text("not a key of ", schema_.parts().called) : text("not a key of `", path, "`"),
+             .help = suggest_key(schema_, row_path, key.text)});
         continue;
       }
-      const bool own = find_row(child_path(row_path, key.text)) == row;
+      const bool own = schema_.find_row(child_path(row_path, key.text)) == row;
       const std::string next = own ? child_path(row_path, key.text) : child_path(row_path, "*");
       check({map.items[i], *row, child_path(path, key.text), next, key.place, quiet});
     }
-    for (const std::string_view key : keys_below(row_path)) {
-      const KeyRow* row = find_row(child_path(row_path, key));
+    for (const std::string_view key : schema_.keys_below(row_path)) {
+      const KeyRow* row = schema_.find_row(child_path(row_path, key));
       if (row == nullptr || !row->required || map.find_key(key) != nullptr) continue;
       report_.error("E0101", where,
                     {.message = text("`", child_path(path, key), "` is missing"),
@@ -78,7 +80,7 @@ class SchemaChecker {
   void check_fixed_map(const Visit& visit) {
     if (!expect(visit, YamlNode::Kind::kMap)) return;
     check_map(visit.node, visit.path, visit.row_path, visit.key,
-              visit.quiet || (is_whole_unbuilt(visit) && !is_taken(visit.row.path, unbuilt_)));
+              visit.quiet || (is_whole_unbuilt(visit) && !is_taken(visit.row, unbuilt_)));
   }
 
   void check_named_map(const Visit& visit) {
@@ -90,8 +92,8 @@ class SchemaChecker {
       } else {
         check_variable(key.text, key.place, report_);
       }
-      const KeyRow* row = find_child(visit.row_path, key.text);
-      const bool own = row != nullptr && find_row(child_path(visit.row_path, key.text)) == row;
+      const KeyRow* row = schema_.find_child(visit.row_path, key.text);
+      const bool own = row != nullptr && schema_.find_row(child_path(visit.row_path, key.text)) == row;
       const std::string next = child_path(visit.row_path, own ? std::string_view(key.text) : "*");
       const bool quiet = visit.quiet || visit.row.unbuilt == "*";
       if (row != nullptr) check({visit.node.items[i], *row, child_path(visit.path, key.text), next, key.place, quiet});
@@ -103,12 +105,12 @@ class SchemaChecker {
       report_.error("E0103", visit.node.place,
                     {.message = text("`", visit.path, "` takes a list, not a single value"),
                      .label = "a single value",
-                     .help = suggest_shape(visit.node, visit.row, visit.row_path)});
+                     .help = suggest_shape(schema_, visit.node, visit.row, visit.row_path)});
       return;
     }
     if (!expect(visit, YamlNode::Kind::kList) || !check_length(visit, visit.node.items.size())) return;
     const std::string next = child_path(visit.row_path, "[]");
-    const KeyRow* row = find_row(next);
+    const KeyRow* row = schema_.find_row(next);
     const bool quiet = visit.quiet || visit.row.unbuilt == "*";
     for (std::size_t i = 0; i < visit.node.items.size(); ++i) {
       const YamlNode& item = visit.node.items[i];
@@ -138,10 +140,10 @@ class SchemaChecker {
                                                                         : "leave the key out to get the default";
     }
     if (visit.path == "launch" && visit.node.is(YamlNode::Kind::kScalar) &&
-        find_child("launch", visit.node.text) != nullptr) {
+        schema_.find_child("launch", visit.node.text) != nullptr) {
       help = text("did you mean `{", visit.node.text, ": {}}`?");
     }
-    if (help.empty()) help = suggest_shape(visit.node, visit.row, visit.row_path);
+    if (help.empty()) help = suggest_shape(schema_, visit.node, visit.row, visit.row_path);
     report_.error("E0103", empty ? visit.key : visit.node.place,
                   {.message = text("`", visit.path, "` takes ", what, ", not ", kind_name(visit.node)),
                    .label = empty ? "has no value" : std::string(kind_name(visit.node)),
@@ -164,7 +166,7 @@ class SchemaChecker {
   }
 
   void check_built(const Visit& visit) {
-    if (is_taken(visit.row.path, unbuilt_) || is_built(visit.node, visit.row)) return;
+    if (is_taken(visit.row, unbuilt_) || is_built(schema_, visit.node, visit.row)) return;
     const KeyRow& row = visit.row;
     const bool at_key = is_whole_unbuilt(visit) || !visit.node.is(YamlNode::Kind::kScalar);
     std::string label = text("`", visit.path, "` is not built");
@@ -183,21 +185,23 @@ class SchemaChecker {
                    .help = std::move(help)});
   }
 
+  const Schema& schema_;
   Report& report_;
   UnbuiltKeys unbuilt_;
 };
 
 }  // namespace
 
-void check_against_schema(const YamlNode& root, Report& report, UnbuiltKeys unbuilt) {
+void check_against_schema(const Schema& schema, const YamlNode& root, Report& report, UnbuiltKeys unbuilt) {
   if (!root.is(YamlNode::Kind::kMap)) {
     if (root.is(YamlNode::Kind::kRefused)) return;
-    report.error(
-        "E0103", root.place,
-        {.message = text("a spec is a map, not ", kind_name(root)), .label = "", .help = "start with `version: 1`"});
+    report.error("E0103", root.place,
+                 {.message = text(schema.parts().called, " is a map, not ", kind_name(root)),
+                  .label = "",
+                  .help = std::string(schema.parts().start)});
     return;
   }
-  SchemaChecker(report, unbuilt).check_map(root, "", "", {}, false);
+  SchemaChecker(schema, report, unbuilt).check_map(root, "", "", {}, false);
 }
 
 }  // namespace monarch

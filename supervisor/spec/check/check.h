@@ -1,6 +1,6 @@
 #pragma once
 
-// Holds a tree of YAML against the schema: unknown and missing keys, kinds, types, ranges, words, names, and values
+// Holds a tree of YAML against a schema: unknown and missing keys, kinds, types, ranges, words, names, and values
 // that this build cannot honour yet. What concerns more than one value is checked by build.h.
 //
 // Thread: pure functions.
@@ -11,6 +11,6 @@
 
 namespace monarch {
 
-void check_against_schema(const YamlNode& root, Report& report, UnbuiltKeys unbuilt);
+void check_against_schema(const Schema& schema, const YamlNode& root, Report& report, UnbuiltKeys unbuilt);
 
 }  // namespace monarch

@@ -127,12 +127,12 @@ void check_ports(const YamlNode& node, const std::string& path, Report& report) 
 }
 
 // What a value says, so that two ways to write it compare equal; nothing for what has no such form.
-std::optional<std::string> canonical_value(const YamlNode& node, const KeyRow& row) {
+std::optional<std::string> canonical_value(const Schema& schema, const YamlNode& node, const KeyRow& row) {
   if (node.is(YamlNode::Kind::kList)) {
-    const KeyRow* item_row = find_row(text(row.path, ".[]"));
+    const KeyRow* item_row = schema.find_row(text(row.path, ".[]"));
     std::string out = "[";
     for (const YamlNode& item : node.items) {
-      const auto part = item_row == nullptr ? std::nullopt : canonical_value(item, *item_row);
+      const auto part = item_row == nullptr ? std::nullopt : canonical_value(schema, item, *item_row);
       if (!part) return std::nullopt;
       out += *part + '\n';
     }
@@ -206,15 +206,15 @@ void check_variable(std::string_view name, Place place, Report& report) {
   }
 }
 
-bool is_built(const YamlNode& node, const KeyRow& row) {
+bool is_built(const Schema& schema, const YamlNode& node, const KeyRow& row) {
   if (row.unbuilt.empty()) return true;
   if (row.unbuilt != "*") return !node.is(YamlNode::Kind::kScalar) || !word_in(row.unbuilt, node.text);
   if (row.default_value.empty()) return false;
   if (node.is(YamlNode::Kind::kScalar) && word_in(row.built, node.text)) return true;
   Report nobody("", row.default_value);
   const std::optional<YamlNode> wanted = read_yaml(row.default_value, nobody);
-  return wanted && canonical_value(*wanted, row) == canonical_value(node, row) &&
-         canonical_value(node, row).has_value();
+  return wanted && canonical_value(schema, *wanted, row) == canonical_value(schema, node, row) &&
+         canonical_value(schema, node, row).has_value();
 }
 
 }  // namespace monarch

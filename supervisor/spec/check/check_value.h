@@ -19,6 +19,6 @@ void check_name(std::string_view name, Place place, Report& report);      // of 
 void check_variable(std::string_view name, Place place, Report& report);  // of the environment, to be set
 
 // Whether this build does what the value asks for; the value is well typed.
-bool is_built(const YamlNode& node, const KeyRow& row);
+bool is_built(const Schema& schema, const YamlNode& node, const KeyRow& row);
 
 }  // namespace monarch

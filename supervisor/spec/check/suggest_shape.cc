@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "supervisor/spec/check/check_value.h"
-#include "supervisor/spec/schema/key_help.h"
 #include "supervisor/spec/schema/key_path.h"
 #include "supervisor/spec/schema/names.h"
 #include "supervisor/spec/schema/suggest.h"
@@ -67,10 +66,10 @@ std::string variables_meant(const YamlNode& node) {
 }
 
 // `30s` for `stop`: the one key there that would take it.
-std::string map_around(const YamlNode& node, std::string_view row_path) {
+std::string map_around(const Schema& schema, const YamlNode& node, std::string_view row_path) {
   if (!is_scalar(node)) return "";
-  for (const std::string_view key : keys_below(row_path)) {
-    const KeyRow* row = find_child(row_path, key);
+  for (const std::string_view key : schema.keys_below(row_path)) {
+    const KeyRow* row = schema.find_child(row_path, key);
     const bool single = row->type != ValueType::kMap && row->type != ValueType::kNamedMap &&
                         row->type != ValueType::kList && row->type != ValueType::kAny && row->type != ValueType::kHosts;
     if (single && takes(*row, node)) return text("{", key, ": ", yaml_scalar(node.text), "}");
@@ -78,9 +77,9 @@ std::string map_around(const YamlNode& node, std::string_view row_path) {
   return "";
 }
 
-std::string list_around(const YamlNode& node, const KeyRow& row) {
+std::string list_around(const Schema& schema, const YamlNode& node, const KeyRow& row) {
   if (row.path == "meshes.*.program") return as_program_list(node.text);
-  const KeyRow* item = find_row(text(row.path, ".[]"));
+  const KeyRow* item = schema.find_row(text(row.path, ".[]"));
   const bool number = parse_integer(node).value.has_value();  // of hosts or ranks, where names are meant
   if (item == nullptr || (item->type == ValueType::kText && number) || !takes(*item, node)) return "";
   return yaml_list({node.text});
@@ -88,14 +87,14 @@ std::string list_around(const YamlNode& node, const KeyRow& row) {
 
 }  // namespace
 
-std::string suggest_shape(const YamlNode& node, const KeyRow& row, std::string_view row_path) {
+std::string suggest_shape(const Schema& schema, const YamlNode& node, const KeyRow& row, std::string_view row_path) {
   std::string meant;
   if (row.path == "meshes.*.dims") meant = dims_meant(node);
   if (row.type == ValueType::kNamedMap && row.names == NameRule::kVariable) meant = variables_meant(node);
-  if (row.type == ValueType::kMap) meant = map_around(node, row_path);
-  if (row.type == ValueType::kList && is_scalar(node)) meant = list_around(node, row);
+  if (row.type == ValueType::kMap) meant = map_around(schema, node, row_path);
+  if (row.type == ValueType::kList && is_scalar(node)) meant = list_around(schema, node, row);
   if (!meant.empty() && meant.size() <= kLongestRepeated) return text("did you mean `", meant, "`?");
-  const KeyHelp* help = find_key_help(row_path);
+  const KeyHelp* help = schema.find_help(row_path);
   if (help == nullptr) return "";
   return text("for example `", last_key(row.path), ": ", help->example, "`");
 }

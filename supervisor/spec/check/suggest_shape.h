@@ -13,6 +13,6 @@
 namespace monarch {
 
 // A sentence for help: the value in its right form if that can be told, else an example. May be empty.
-std::string suggest_shape(const YamlNode& node, const KeyRow& row, std::string_view row_path);
+std::string suggest_shape(const Schema& schema, const YamlNode& node, const KeyRow& row, std::string_view row_path);
 
 }  // namespace monarch

@@ -151,7 +151,8 @@ class MeshBuilder {
                        (value_of(&node_, "actors") != nullptr ? 1 : 0) + (idle ? 1 : 0);
     if (things == 1) return;
     for (const YamlKey& key : node_.keys) {
-      if (things == 0 && suggest_key("meshes.*", key.text) == "did you mean `program`?") return;  // said there
+      if (things == 0 && suggest_key(spec_schema(), "meshes.*", key.text) == "did you mean `program`?")
+        return;  // said there
     }
     report_.error(
         "E0106", name_.place,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "supervisor/spec/schema/key_help.h"
 #include "supervisor/spec/schema/key_path.h"
 #include "supervisor/spec/schema/suggest.h"
 #include "supervisor/spec/yaml/scalar.h"
@@ -29,8 +28,8 @@ bool is_index(std::string_view part) {
          std::all_of(part.begin() + 1, part.end() - 1, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-std::string_view items_text(const KeyRow& list) {
-  const KeyRow* item = find_row(text(list.path, ".[]"));
+std::string_view items_text(const Schema& schema, const KeyRow& list) {
+  const KeyRow* item = schema.find_row(text(list.path, ".[]"));
   if (item == nullptr) return "a list";
   switch (item->type) {
     case ValueType::kMap: return "a list of maps";
@@ -51,12 +50,12 @@ std::string_view items_text(const KeyRow& list) {
   return "";
 }
 
-std::string_view type_text(const KeyRow& row) {
+std::string_view type_text(const Schema& schema, const KeyRow& row) {
   switch (row.type) {
     case ValueType::kMap: return "a map of the keys below";
     case ValueType::kNamedMap:
       return row.names == NameRule::kVariable ? "a map of variables and values" : "a map of names of your own";
-    case ValueType::kList: return items_text(row);
+    case ValueType::kList: return items_text(schema, row);
     case ValueType::kInteger: return "an integer";
     case ValueType::kNumber: return "a number";
     case ValueType::kBool: return "true or false";
@@ -97,20 +96,21 @@ std::string_view name_below(std::string_view map) {
 }
 
 // Of "did you mean `heartbeat`?" the whole path, where that is a key of the same map.
-std::optional<std::string> sibling_meant(std::string_view path, std::string_view row_path, std::string_view sentence) {
+std::optional<std::string> sibling_meant(const Schema& schema, std::string_view path, std::string_view row_path,
+                                         std::string_view sentence) {
   const std::size_t begin = sentence.find('`') + 1;
   const std::size_t end = sentence.rfind('`');
   if (!sentence.starts_with("did you mean `") || !sentence.ends_with("`?")) return std::nullopt;
   const std::string_view key = sentence.substr(begin, end - begin);
-  return find_row(child_path(row_path, key)) == nullptr ? std::nullopt : std::optional(child_path(path, key));
+  return schema.find_row(child_path(row_path, key)) == nullptr ? std::nullopt : std::optional(child_path(path, key));
 }
 
 // The key of as many parts that is nearest to all of them.
-std::optional<std::string> nearest_path(std::string_view written) {
+std::optional<std::string> nearest_path(const Schema& schema, std::string_view written) {
   const std::size_t parts = parts_of(written).size();
   if (parts < 2) return std::nullopt;
   std::vector<std::string> known;
-  for (const KeyRow& row : all_rows()) {
+  for (const KeyRow& row : schema.rows()) {
     if (parts_of(row.path).size() == parts) known.emplace_back(row.path);
   }
   return nearest(written, known);
@@ -124,37 +124,37 @@ std::string quoted(std::string_view words) {
 
 }  // namespace
 
-std::optional<NamedKey> find_key(std::string_view written) {
+std::optional<NamedKey> find_key(const Schema& schema, std::string_view written) {
   NamedKey key{.path = std::string(written), .row_path = "", .row = nullptr};
   if (written.empty() || written.back() == '.' || written.find("..") != std::string_view::npos) return std::nullopt;
   for (const std::string& part : parts_of(written)) {
     const std::string item = child_path(key.row_path, "[]");
-    const KeyRow* row = is_index(part) ? find_row(item) : find_child(key.row_path, part);
+    const KeyRow* row = is_index(part) ? schema.find_row(item) : schema.find_child(key.row_path, part);
     if (row == nullptr) return std::nullopt;
-    const bool own = !is_index(part) && find_row(child_path(key.row_path, part)) == row && part != "*";
+    const bool own = !is_index(part) && schema.find_row(child_path(key.row_path, part)) == row && part != "*";
     key.row_path = is_index(part) ? item : child_path(key.row_path, own ? std::string_view(part) : "*");
     key.row = row;
   }
   return key;
 }
 
-std::string suggest_keys(std::string_view written) {
+std::string suggest_keys(const Schema& schema, std::string_view written) {
   constexpr std::size_t kMostListed = 6;
   std::vector<std::string> longer;
-  for (const KeyRow& row : all_rows()) {
+  for (const KeyRow& row : schema.rows()) {
     if (row.path.ends_with(text(".", written))) longer.push_back(text("`", row.path, "`"));
   }
   if (!longer.empty() && longer.size() <= kMostListed) return text("did you mean ", join(longer, " or "), "?");
   std::string row_path;
   std::string before;  // the same as it was written
   for (const std::string& part : parts_of(written)) {
-    const auto next = find_key(child_path(row_path, part));
+    const auto next = find_key(schema, child_path(row_path, part));
     if (!next) {
       // What follows tells which of two neighbours is meant: a lease is none of `supervisor`.
-      const auto path = row_path.empty() ? nearest_path(written) : std::nullopt;
+      const auto path = row_path.empty() ? nearest_path(schema, written) : std::nullopt;
       if (path) return text("did you mean `", *path, "`?");
-      const std::string meant = suggest_key(row_path, part);
-      const auto whole = sibling_meant(before, row_path, meant);
+      const std::string meant = suggest_key(schema, row_path, part);
+      const auto whole = sibling_meant(schema, before, row_path, meant);
       if (meant.empty()) break;
       if (whole) return text("did you mean `", *whole, "`?");
       return row_path.empty() ? meant : text("below `", before, "`: ", meant);
@@ -165,9 +165,9 @@ std::string suggest_keys(std::string_view written) {
   return "`monarch explain` lists the keys of the top level";
 }
 
-std::string takes_text(const KeyRow& row) {
+std::string takes_text(const Schema& schema, const KeyRow& row) {
   std::vector<std::string> choices;
-  if (!type_text(row).empty()) choices.emplace_back(type_text(row));
+  if (const std::string_view type = type_text(schema, row); !type.empty()) choices.emplace_back(type);
   for (const std::string& word : split_words(row.words)) choices.push_back(word);
   if (row.or_map) choices.emplace_back("a map of the keys below");
   std::string out = choices.size() > 1 && row.type == ValueType::kWord ? "one of " : "";
@@ -179,29 +179,29 @@ std::string takes_text(const KeyRow& row) {
   return range.empty() ? out : text(out, "; ", range);
 }
 
-std::string built_text(std::string_view row_path) {
+std::string built_text(const Schema& schema, std::string_view row_path) {
   // What is refused takes all keys below it along.
   for (std::string_view above = parent_path(row_path); !above.empty(); above = parent_path(above)) {
-    const KeyRow* row = find_row(above);
+    const KeyRow* row = schema.find_row(above);
     if (row != nullptr && row->unbuilt == "*") return "no";
   }
-  const KeyRow* row = find_row(row_path);
+  const KeyRow* row = schema.find_row(row_path);
   if (row == nullptr || row->unbuilt.empty()) return "yes";
   if (row->unbuilt != "*") return text("yes, but for ", quoted(row->unbuilt));
   if (row->default_value.empty()) return "no";
   return row->built.empty() ? "the default only" : text("the default and ", quoted(row->built), " only");
 }
 
-std::string_view doc_of(std::string_view row_path) {
-  const KeyRow* row = find_row(row_path);
+std::string_view doc_of(const Schema& schema, std::string_view row_path) {
+  const KeyRow* row = schema.find_row(row_path);
   if (row == nullptr) return "";
   const std::string_view parent = parent_path(row_path);
-  return row->doc.empty() && !parent.empty() ? doc_of(parent) : row->doc;
+  return row->doc.empty() && !parent.empty() ? doc_of(schema, parent) : row->doc;
 }
 
-std::string example_text(std::string_view row_path) {
-  const KeyHelp* help = find_key_help(row_path);
-  if (help == nullptr) return row_path.empty() ? "" : example_text(parent_path(row_path));
+std::string example_text(const Schema& schema, std::string_view row_path) {
+  const KeyHelp* help = schema.find_help(row_path);
+  if (help == nullptr) return row_path.empty() ? "" : example_text(schema, parent_path(row_path));
   std::string out;
   std::string indent;
   std::vector<std::string> parts = parts_of(row_path);
@@ -218,12 +218,12 @@ std::string example_text(std::string_view row_path) {
   return out;
 }
 
-std::vector<std::string> paths_below(std::string_view row_path) {
+std::vector<std::string> paths_below(const Schema& schema, std::string_view row_path) {
   std::vector<std::string> paths;
-  for (const std::string_view key : keys_below(row_path)) paths.push_back(child_path(row_path, key));
+  for (const std::string_view key : schema.keys_below(row_path)) paths.push_back(child_path(row_path, key));
   for (const std::string_view any : {"*", "[]"}) {
     const std::string path = child_path(row_path, any);
-    if (find_row(path) != nullptr) paths.push_back(path);
+    if (schema.find_row(path) != nullptr) paths.push_back(path);
   }
   return paths;
 }

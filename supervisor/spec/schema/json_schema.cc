@@ -4,9 +4,7 @@
 #include <utility>
 
 #include "supervisor/spec/schema/explain.h"
-#include "supervisor/spec/schema/key_help.h"
 #include "supervisor/spec/schema/key_path.h"
-#include "supervisor/spec/schema/launcher_spec.h"
 #include "supervisor/spec/yaml/scalar.h"
 #include "supervisor/spec/yaml/yaml.h"
 #include "transport/base/json.h"
@@ -56,14 +54,14 @@ Json hosts_schema() {
       {{"anyOf", Json::array({Json::object({{"type", "string"}, {"minLength", 1}}), std::move(list)})}});
 }
 
-Json schema_of(const std::string& path);
+Json schema_of(const Schema& schema, const std::string& path);
 
-Json map_schema(const std::string& path) {
+Json map_schema(const Schema& schema, const std::string& path) {
   Json properties = Json::object();
   Json required = Json::array();
-  for (const std::string_view key : keys_below(path)) {
-    properties.set(std::string(key), schema_of(child_path(path, key)));
-    if (find_row(child_path(path, key))->required) required.append(key);
+  for (const std::string_view key : schema.keys_below(path)) {
+    properties.set(std::string(key), schema_of(schema, child_path(path, key)));
+    if (schema.find_row(child_path(path, key))->required) required.append(key);
   }
   Json out = Json::object({{"type", "object"}, {"properties", std::move(properties)}});
   if (!required.items().empty()) out.set("required", std::move(required));
@@ -71,9 +69,10 @@ Json map_schema(const std::string& path) {
   return out;
 }
 
-Json named_map_schema(const std::string& path, const KeyRow& row) {
-  Json out = map_schema(path);
-  if (find_row(child_path(path, "*")) != nullptr) out.set("additionalProperties", schema_of(child_path(path, "*")));
+Json named_map_schema(const Schema& schema, const std::string& path, const KeyRow& row) {
+  Json out = map_schema(schema, path);
+  if (schema.find_row(child_path(path, "*")) != nullptr)
+    out.set("additionalProperties", schema_of(schema, child_path(path, "*")));
   Json names = Json::object({{"pattern", row.names == NameRule::kVariable ? kVariable : kName}});
   if (row.names == NameRule::kName) names.set("not", Json::object({{"enum", Json::array({"last", "all", "each"})}}));
   out.set("propertyNames", std::move(names));
@@ -82,19 +81,19 @@ Json named_map_schema(const std::string& path, const KeyRow& row) {
   return out;
 }
 
-Json list_schema(const std::string& path, const KeyRow& row) {
-  Json out = Json::object({{"type", "array"}, {"items", schema_of(child_path(path, "[]"))}});
+Json list_schema(const Schema& schema, const std::string& path, const KeyRow& row) {
+  Json out = Json::object({{"type", "array"}, {"items", schema_of(schema, child_path(path, "[]"))}});
   if (row.least > 0) out.set("minItems", row.least);
   if (row.most != kOpen) out.set("maxItems", row.most);
   return out;
 }
 
 // Without the words and the map that do as well.
-Json plain_schema(const std::string& path, const KeyRow& row) {
+Json plain_schema(const Schema& schema, const std::string& path, const KeyRow& row) {
   switch (row.type) {
-    case ValueType::kMap: return map_schema(path);
-    case ValueType::kNamedMap: return named_map_schema(path, row);
-    case ValueType::kList: return list_schema(path, row);
+    case ValueType::kMap: return map_schema(schema, path);
+    case ValueType::kNamedMap: return named_map_schema(schema, path, row);
+    case ValueType::kList: return list_schema(schema, path, row);
     case ValueType::kInteger: return number_schema(row, "integer");
     case ValueType::kNumber: return number_schema(row, "number");
     case ValueType::kBool: return Json::object({{"type", "boolean"}});
@@ -115,15 +114,16 @@ Json plain_schema(const std::string& path, const KeyRow& row) {
 }
 
 // A default as JSON: an editor inserts it.
-Json default_json(const YamlNode& node, const KeyRow& row) {
+Json default_json(const Schema& schema, const YamlNode& node, const KeyRow& row) {
   switch (node.kind) {
     case YamlNode::Kind::kNothing:
     case YamlNode::Kind::kRefused: return nullptr;
     case YamlNode::Kind::kScalar: break;
     case YamlNode::Kind::kList: {
       Json out = Json::array();
-      const KeyRow* item_row = find_row(text(row.path, ".[]"));
-      for (const YamlNode& item : node.items) out.append(default_json(item, item_row == nullptr ? row : *item_row));
+      const KeyRow* item_row = schema.find_row(text(row.path, ".[]"));
+      for (const YamlNode& item : node.items)
+        out.append(default_json(schema, item, item_row == nullptr ? row : *item_row));
       return out;
     }
     case YamlNode::Kind::kMap: return Json::object({});  // no default has more in it
@@ -134,11 +134,11 @@ Json default_json(const YamlNode& node, const KeyRow& row) {
   return node.text;
 }
 
-std::string description_of(const std::string& path) {
-  std::string out(doc_of(path));
-  const std::string built = built_text(path);
+std::string description_of(const Schema& schema, const std::string& path) {
+  std::string out(doc_of(schema, path));
+  const std::string built = built_text(schema, path);
   if (built != "yes") out += built == "no" ? " (not built yet)" : text(" (built: ", built, ")");
-  const KeyHelp* help = find_key_help(path);
+  const KeyHelp* help = schema.find_help(path);
   if (help != nullptr && !help->more.empty()) out += text("\n\n", help->more);
   return out;
 }
@@ -155,35 +155,44 @@ Json exactly_one(const std::vector<std::string>& keys) {
   return out;
 }
 
-Json schema_of(const std::string& path) {
-  const KeyRow& row = *find_row(path);
-  Json described = Json::object({{"description", description_of(path)}});
+// The map whose keys `path` has, whose owner it is; nothing: it has rows of its own.
+const SharedMap* shared_at(const Schema& schema, std::string_view path) {
+  for (const SharedMap& map : schema.parts().shared) {
+    for (const std::string_view owner : map.owners) {
+      if (path == child_path(owner, map.path)) return &map;
+    }
+  }
+  return nullptr;
+}
+
+Json schema_of(const Schema& schema, const std::string& path) {
+  const KeyRow& row = *schema.find_row(path);
+  Json described = Json::object({{"description", description_of(schema, path)}});
   if (!row.default_value.empty()) {
     Report nobody("", row.default_value);
     const auto node = read_yaml(row.default_value, nobody);
-    if (node) described.set("default", default_json(*node, row));
+    if (node) described.set("default", default_json(schema, *node, row));
   }
-  if (path == "meshes.*.supervision") {
+  if (const SharedMap* shared = shared_at(schema, path)) {
     // Draft 7 ignores what stands beside a $ref.
-    described.set("allOf", Json::array({Json::object({{"$ref", "#/definitions/supervision"}})}));
+    described.set("allOf", Json::array({Json::object({{"$ref", text("#/definitions/", shared->path)}})}));
     return described;
   }
-  std::vector<Json> choices = {plain_schema(path, row)};
+  std::vector<Json> choices = {plain_schema(schema, path, row)};
   if (row.type != ValueType::kWord && !row.words.empty()) choices.push_back(words_schema(row));
-  if (row.or_map) choices.push_back(map_schema(path));
+  if (row.or_map) choices.push_back(map_schema(schema, path));
   if (choices.size() > 1) {
     described.set("anyOf", Json::array(std::move(choices)));
   } else {
     for (const Json::Member& member : choices.front().members()) described.set(member.first, member.second);
   }
-  if (path == "launch") described.set("oneOf", exactly_one(split_words(launcher_words())));
-  if (path == "launch.ssh") described.set("oneOf", exactly_one({"hosts", "hosts_file"}));
+  for (const OneOf& choice : schema.parts().one_of) {
+    if (choice.path == path) described.set("oneOf", exactly_one(split_words(choice.keys)));
+  }
   if (path == "controller") {
-    described.set("oneOf", exactly_one({"plugin", "program"}));
     described.set("dependencies",
                   Json::object({{"plugin", Json::array({"entry"})}, {"entry", Json::array({"plugin"})}}));
   }
-  if (path == "meshes.*") described.set("oneOf", exactly_one({"program", "actors", "idle"}));
   return described;
 }
 
@@ -207,13 +216,21 @@ void append_pretty(std::string& out, const Json& value, std::size_t depth) {
 
 }  // namespace
 
-std::string json_schema() {
-  Json out = Json::object({{"$schema", "http://json-schema.org/draft-07/schema#"},
-                           {"title", "a spec of monarch"},
-                           {"description", "Keys as `monarch explain` shows them; `monarch validate` checks more."}});
-  const Json top = map_schema("");
+std::string json_schema(const Schema& schema) {
+  const SchemaParts& parts = schema.parts();
+  const std::string explain = text("monarch explain", parts.explained_at.empty() ? "" : " ", parts.explained_at);
+  Json out = Json::object(
+      {{"$schema", "http://json-schema.org/draft-07/schema#"},
+       {"title", text(parts.called, " of monarch")},
+       {"description", text("Keys as `", explain, "` shows them; `", parts.checked_by, "` checks more.")}});
+  const Json top = map_schema(schema, "");
   for (const Json::Member& member : top.members()) out.set(member.first, member.second);
-  out.set("definitions", Json::object({{"supervision", schema_of("supervision")}}));
+  Json definitions = Json::object();
+  for (const SharedMap& map : parts.shared) {
+    const std::string path(map.path);
+    definitions.set(path, schema_of(schema, path));
+  }
+  if (!definitions.members().empty()) out.set("definitions", std::move(definitions));
   std::string text_of_it;
   append_pretty(text_of_it, out, 0);
   return text_of_it + "\n";

@@ -1,12 +1,9 @@
-#include "supervisor/spec/schema/key_help.h"
+// Examples and paragraphs of the keys of a spec, for `explain`, the schema for editors, the manual page and `init`.
+// Those of a launcher's keys are in its folder.
 
-#include <algorithm>
-#include <vector>
+#include "supervisor/spec/schema/schema_rows.h"
 
-#include "supervisor/spec/schema/launcher_spec.h"
-#include "supervisor/spec/schema/schema.h"
-
-namespace monarch {
+namespace monarch::schema_rows {
 
 namespace {
 
@@ -332,23 +329,6 @@ constexpr KeyHelp kHelp[] = {
 
 }  // namespace
 
-std::span<const KeyHelp> all_key_help() {
-  static const std::vector<KeyHelp> kAll = [] {
-    std::vector<KeyHelp> all(std::begin(kHelp), std::end(kHelp));
-    for (const LauncherSpec* launcher : launcher_specs()) {
-      all.insert(all.end(), launcher->help.begin(), launcher->help.end());
-    }
-    return all;
-  }();
-  return kAll;
-}
+std::span<const KeyHelp> help() { return kHelp; }
 
-const KeyHelp* find_key_help(std::string_view path) {
-  const KeyRow* row = find_row(path);
-  if (row == nullptr) return nullptr;
-  const auto all = all_key_help();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const KeyHelp& h) { return h.path == row->path; });
-  return found == all.end() ? nullptr : &*found;
-}
-
-}  // namespace monarch
+}  // namespace monarch::schema_rows

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "supervisor/core/spec/job_spec.h"
-#include "supervisor/spec/schema/key_help.h"
 #include "supervisor/spec/schema/schema.h"
 #include "supervisor/spec/yaml/diagnostics.h"
 #include "supervisor/spec/yaml/local_path.h"

@@ -1,83 +1,48 @@
 #include "supervisor/spec/schema/schema.h"
 
 #include <algorithm>
-#include <functional>
-#include <map>
+#include <utility>
 
 #include "supervisor/spec/schema/key_path.h"
-#include "supervisor/spec/schema/launcher_spec.h"
-#include "supervisor/spec/schema/schema_rows.h"
 #include "transport/base/text.h"
 
 namespace monarch {
 
-namespace {
-
-struct Schema {
-  std::vector<KeyRow> rows;
-  std::map<std::string_view, const KeyRow*> by_path;
-};
-
-// In the order of the documentation: constant data, made at the first use.
-const Schema& schema() {
-  static const Schema made = [] {
-    Schema all;
-    const std::span<const KeyRow> top = schema_rows::job();
-    const auto append = [&](std::span<const KeyRow> rows) {
-      all.rows.insert(all.rows.end(), rows.begin(), rows.end());
-    };
-    append(top.first(2));  // version, job
-    static const std::string kLaunchDoc = text("exactly one of ", launcher_list(), "; local if it is left out");
-    all.rows.push_back({.path = "launch", .type = ValueType::kMap, .doc = kLaunchDoc});
-    for (const LauncherSpec* launcher : launcher_specs()) append(launcher->rows);
-    append(schema_rows::network());
-    append(schema_rows::meshes());
-    append(schema_rows::supervision());
-    append(top.subspan(2));
-    for (const KeyRow& row : all.rows) all.by_path.emplace(row.path, &row);
-    return all;
-  }();
-  return made;
+Schema::Schema(SchemaParts parts) : parts_(std::move(parts)) {
+  for (const KeyRow& row : parts_.rows) by_path_.emplace(row.path, &row);
 }
 
-// Whose `supervision` has the keys of the top level's.
-constexpr std::string_view kSupervised[] = {"meshes.*.", "controller."};
-
-std::string_view canonical_path(std::string_view path) {
-  for (const std::string_view owner : kSupervised) {
-    if (path.starts_with(owner) && path.substr(owner.size()).starts_with("supervision.")) {
-      return path.substr(owner.size());
+// Of what an owner has of a shared map, where its rows are.
+std::string_view Schema::canonical(std::string_view path) const {
+  for (const SharedMap& map : parts_.shared) {
+    for (const std::string_view owner : map.owners) {
+      if (!path.starts_with(owner) || path.size() <= owner.size() || path[owner.size()] != '.') continue;
+      const std::string_view below = path.substr(owner.size() + 1);
+      if (below.starts_with(map.path) && below.size() > map.path.size() && below[map.path.size()] == '.') return below;
     }
   }
   return path;
 }
 
-bool is_supervision_of_one(std::string_view path) {
-  return std::any_of(std::begin(kSupervised), std::end(kSupervised), [path](std::string_view owner) {
-    return path.starts_with(owner) && path.substr(owner.size()) == "supervision";
-  });
+const KeyRow* Schema::find_row(std::string_view path) const {
+  const auto found = by_path_.find(canonical(path));
+  return found == by_path_.end() ? nullptr : found->second;
 }
 
-}  // namespace
-
-std::span<const KeyRow> all_rows() { return schema().rows; }
-
-const KeyRow* find_row(std::string_view path) {
-  const auto found = schema().by_path.find(canonical_path(path));
-  return found == schema().by_path.end() ? nullptr : found->second;
-}
-
-const KeyRow* find_child(std::string_view path, std::string_view key) {
+const KeyRow* Schema::find_child(std::string_view path, std::string_view key) const {
   const bool plain = key != "*" && key != "[]" && key.find('.') == std::string_view::npos;
   const KeyRow* own = plain ? find_row(child_path(path, key)) : nullptr;
   return own != nullptr ? own : find_row(child_path(path, "*"));
 }
 
-std::vector<std::string_view> keys_below(std::string_view path) {
-  std::vector<std::string_view> keys;
-  const std::string prefix(is_supervision_of_one(path) ? "supervision" : canonical_path(path));
+std::vector<std::string_view> Schema::keys_below(std::string_view path) const {
+  // A shared map of an owner has no rows below its own.
+  const std::string any_key = text(path, ".x");
+  const std::string_view shared = canonical(any_key);
+  const std::string_view prefix = path.empty() ? path : shared.substr(0, shared.size() - 2);
   const std::size_t skip = prefix.empty() ? 0 : prefix.size() + 1;
-  for (const KeyRow& row : all_rows()) {
+  std::vector<std::string_view> keys;
+  for (const KeyRow& row : parts_.rows) {
     if (!prefix.empty() && (!row.path.starts_with(prefix) || row.path.size() <= skip || row.path[skip - 1] != '.'))
       continue;
     const std::string_view key = row.path.substr(skip);
@@ -86,10 +51,17 @@ std::vector<std::string_view> keys_below(std::string_view path) {
   return keys;
 }
 
-bool is_taken(std::string_view path, UnbuiltKeys unbuilt) {
-  constexpr std::string_view kRead = "network.interface|network.ports";
+const KeyHelp* Schema::find_help(std::string_view path) const {
   const KeyRow* row = find_row(path);
-  return row != nullptr && (row->unbuilt.empty() || (unbuilt == UnbuiltKeys::kTake && word_in(kRead, path)));
+  if (row == nullptr) return nullptr;
+  const auto found =
+      std::find_if(parts_.help.begin(), parts_.help.end(), [&](const KeyHelp& h) { return h.path == row->path; });
+  return found == parts_.help.end() ? nullptr : &*found;
+}
+
+bool is_taken(const KeyRow& row, UnbuiltKeys unbuilt) {
+  constexpr std::string_view kRead = "network.interface|network.ports";
+  return row.unbuilt.empty() || (unbuilt == UnbuiltKeys::kTake && word_in(kRead, row.path));
 }
 
 std::vector<std::string> split_words(std::string_view words) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// The rows of the schema in their parts, one file each; schema.cc alone puts them together.
+// What the schema of specs is made of, one file each; spec_schema.cc alone puts it together.
 //
 // Thread: constant data.
 
@@ -14,5 +14,8 @@ std::span<const KeyRow> job();          // the top level
 std::span<const KeyRow> network();      // network, control, supervisor
 std::span<const KeyRow> meshes();       // meshes
 std::span<const KeyRow> supervision();  // supervision, which a mesh may have, too
+
+std::span<const KeyHelp> help();      // of all these
+std::span<const Synonym> synonyms();  // keys of other launchers
 
 }  // namespace monarch::schema_rows

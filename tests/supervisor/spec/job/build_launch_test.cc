@@ -143,7 +143,8 @@ TEST(HostsFile, BecomesPartOfTheJob) {
       load_spec({.name = "spec.yaml", .text = outcome.loaded->text, .directory = "/home/u/job"}, bare);
   ASSERT_TRUE(again.loaded) << render(again) << outcome.loaded->text;
   EXPECT_EQ(again.loaded->spec, outcome.loaded->spec);
-  const auto values = effective_values(outcome.loaded->tree, outcome.loaded->spec, *find_key("launch.ssh.hosts"));
+  const auto values =
+      effective_values(outcome.loaded->tree, outcome.loaded->spec, *find_key(spec_schema(), "launch.ssh.hosts"));
   ASSERT_EQ(values.size(), 1U);
   EXPECT_EQ(values[0].value, "'n[1-3]'");
   EXPECT_EQ(values[0].source, EffectiveValue::Source::kDerived);

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "supervisor/spec/effective.h"
-#include "supervisor/spec/schema/key_help.h"
 #include "supervisor/spec/yaml/yaml_text.h"
 #include "tests/supervisor/spec/spec_text.h"
 
@@ -39,10 +38,10 @@ void put_example(Tree& root, const std::string& row_path) {
   std::string so_far;
   std::string_view rest = row_path;
   while (true) {
-    for (const std::string_view key : keys_below(so_far)) {
-      const KeyRow* row = find_row(so_far.empty() ? std::string(key) : text(so_far, ".", key));
+    for (const std::string_view key : spec_schema().keys_below(so_far)) {
+      const KeyRow* row = spec_schema().find_row(so_far.empty() ? std::string(key) : text(so_far, ".", key));
       if (row->required && !at->keys.contains(std::string(key)))
-        at->keys[std::string(key)].value = find_key_help(row->path)->example;
+        at->keys[std::string(key)].value = spec_schema().find_help(row->path)->example;
     }
     if (rest.empty()) break;
     const std::size_t end = std::min(rest.find('.'), rest.size());
@@ -53,7 +52,7 @@ void put_example(Tree& root, const std::string& row_path) {
     so_far = so_far.empty() ? part : text(so_far, ".", part);
   }
   at->keys.clear();
-  at->value = find_key_help(row_path)->example;
+  at->value = spec_schema().find_help(row_path)->example;
 }
 
 std::string spec_with(const std::string& row_path) {
@@ -81,12 +80,12 @@ std::string spec_with(const std::string& row_path) {
 
 TEST(KeyHelp, HasAnExampleForEachKeyThatHasAName) {
   std::set<std::string_view> seen;
-  for (const KeyHelp& help : all_key_help()) {
+  for (const KeyHelp& help : spec_schema().parts().help) {
     EXPECT_TRUE(seen.insert(help.path).second) << help.path;
-    EXPECT_NE(find_row(help.path), nullptr) << help.path << " is no key";
+    EXPECT_NE(spec_schema().find_row(help.path), nullptr) << help.path << " is no key";
     EXPECT_FALSE(help.example.empty()) << help.path;
   }
-  for (const KeyRow& row : all_rows()) {
+  for (const KeyRow& row : spec_schema().rows()) {
     EXPECT_TRUE(!is_named(row.path) || seen.contains(row.path)) << row.path << " has no example in key_help.cc";
   }
 }
@@ -94,7 +93,7 @@ TEST(KeyHelp, HasAnExampleForEachKeyThatHasAName) {
 TEST(KeyHelp, HasExamplesThatASpecTakes) {
   const auto hosts = [](const std::string&) -> Result<std::string> { return std::string("n[1-4]\n"); };
   const SpecSurroundings around{.home = "/home/u", .read_hosts = hosts};
-  for (const KeyHelp& help : all_key_help()) {
+  for (const KeyHelp& help : spec_schema().parts().help) {
     if (help.path.find("[]") != std::string_view::npos || help.path == "meshes") continue;
     const std::string yaml = spec_with(std::string(help.path));
     for (const Diagnostic& d : load_spec({.name = "s", .text = yaml, .directory = "/"}, around).diagnostics) {
@@ -107,52 +106,58 @@ TEST(KeyHelp, HasExamplesThatASpecTakes) {
 }
 
 TEST(Explain, FindsKeysByTheNamesThatASpecGives) {
-  EXPECT_EQ(find_key("supervision.lease")->row_path, "supervision.lease");
-  EXPECT_EQ(find_key("meshes.trainer.gang")->row_path, "meshes.*.gang");
-  EXPECT_EQ(find_key("meshes.*.gang")->row_path, "meshes.*.gang");
-  EXPECT_EQ(find_key("meshes.m.supervision.restart.max")->row, find_row("supervision.restart.max"));
-  EXPECT_EQ(find_key("meshes.m.env.NCCL_DEBUG")->row_path, "meshes.*.env.*");
-  EXPECT_EQ(find_key("supervision.hang.phases.warmup")->row_path, "supervision.hang.phases.*");
-  EXPECT_EQ(find_key("supervision.hang.phases.init")->row_path, "supervision.hang.phases.init");
-  EXPECT_EQ(find_key("storage.[0].path")->row_path, "storage.[].path");
+  EXPECT_EQ(find_key(spec_schema(), "supervision.lease")->row_path, "supervision.lease");
+  EXPECT_EQ(find_key(spec_schema(), "meshes.trainer.gang")->row_path, "meshes.*.gang");
+  EXPECT_EQ(find_key(spec_schema(), "meshes.*.gang")->row_path, "meshes.*.gang");
+  EXPECT_EQ(find_key(spec_schema(), "meshes.m.supervision.restart.max")->row,
+            spec_schema().find_row("supervision.restart.max"));
+  EXPECT_EQ(find_key(spec_schema(), "meshes.m.env.NCCL_DEBUG")->row_path, "meshes.*.env.*");
+  EXPECT_EQ(find_key(spec_schema(), "supervision.hang.phases.warmup")->row_path, "supervision.hang.phases.*");
+  EXPECT_EQ(find_key(spec_schema(), "supervision.hang.phases.init")->row_path, "supervision.hang.phases.init");
+  EXPECT_EQ(find_key(spec_schema(), "storage.[0].path")->row_path, "storage.[].path");
   for (const char* wrong : {"", ".", "gang", "meshes..gang", "meshes.m.", "meshes.m.gangs", "supervision.lease.x"})
-    EXPECT_FALSE(find_key(wrong)) << wrong;
+    EXPECT_FALSE(find_key(spec_schema(), wrong)) << wrong;
 }
 
 TEST(Explain, SuggestsWholePaths) {
-  EXPECT_EQ(suggest_keys("gang"), "did you mean `meshes.*.gang`?");
-  EXPECT_EQ(suggest_keys("restart.max"), "did you mean `supervision.restart.max`?");
-  EXPECT_EQ(suggest_keys("supervision.hartbeat"), "did you mean `supervision.heartbeat`?");
-  EXPECT_EQ(suggest_keys("meshes.trainer.replicas"), "did you mean `meshes.trainer.gang`?");
-  EXPECT_EQ(suggest_keys("max_restarts"), "did you mean `supervision.restart.max`?");
-  EXPECT_EQ(suggest_keys("supervison.lease"), "did you mean `supervision.lease`?")
+  EXPECT_EQ(suggest_keys(spec_schema(), "gang"), "did you mean `meshes.*.gang`?");
+  EXPECT_EQ(suggest_keys(spec_schema(), "restart.max"), "did you mean `supervision.restart.max`?");
+  EXPECT_EQ(suggest_keys(spec_schema(), "supervision.hartbeat"), "did you mean `supervision.heartbeat`?");
+  EXPECT_EQ(suggest_keys(spec_schema(), "meshes.trainer.replicas"), "did you mean `meshes.trainer.gang`?");
+  EXPECT_EQ(suggest_keys(spec_schema(), "max_restarts"), "did you mean `supervision.restart.max`?");
+  EXPECT_EQ(suggest_keys(spec_schema(), "supervison.lease"), "did you mean `supervision.lease`?")
       << "not `supervisor`, which has none";
-  EXPECT_EQ(suggest_keys("supervison.nosuch"), "did you mean `supervisor`?") << "nothing is near to all of it";
-  EXPECT_EQ(suggest_keys("takover"), "did you mean `takeover`?");
-  EXPECT_EQ(suggest_keys("..."), "`monarch explain` lists the keys here");
+  EXPECT_EQ(suggest_keys(spec_schema(), "supervison.nosuch"), "did you mean `supervisor`?")
+      << "nothing is near to all of it";
+  EXPECT_EQ(suggest_keys(spec_schema(), "takover"), "did you mean `takeover`?");
+  EXPECT_EQ(suggest_keys(spec_schema(), "..."), "`monarch explain` lists the keys here");
 }
 
 TEST(Explain, SaysWhatAKeyTakes) {
-  EXPECT_EQ(takes_text(*find_row("supervision.lease")), "a duration such as 500ms, 1.5s or 1h30m; from 50ms to 1d");
-  EXPECT_EQ(takes_text(*find_row("supervision.restart.max")), "an integer or unlimited; at most 1000000");
-  EXPECT_EQ(takes_text(*find_row("meshes.*.stop.signal")), "one of TERM, INT, HUP, QUIT, USR1, USR2 or KILL");
-  EXPECT_EQ(takes_text(*find_row("meshes.*.program")), "a list of texts; from 1 to 4096 entries");
-  EXPECT_EQ(takes_text(*find_row("drills.allow")), "true or false");
+  EXPECT_EQ(takes_text(spec_schema(), *spec_schema().find_row("supervision.lease")),
+            "a duration such as 500ms, 1.5s or 1h30m; from 50ms to 1d");
+  EXPECT_EQ(takes_text(spec_schema(), *spec_schema().find_row("supervision.restart.max")),
+            "an integer or unlimited; at most 1000000");
+  EXPECT_EQ(takes_text(spec_schema(), *spec_schema().find_row("meshes.*.stop.signal")),
+            "one of TERM, INT, HUP, QUIT, USR1, USR2 or KILL");
+  EXPECT_EQ(takes_text(spec_schema(), *spec_schema().find_row("meshes.*.program")),
+            "a list of texts; from 1 to 4096 entries");
+  EXPECT_EQ(takes_text(spec_schema(), *spec_schema().find_row("drills.allow")), "true or false");
 }
 
 TEST(Explain, SaysWhatIsBuiltBelowWhatIsNot) {
-  EXPECT_EQ(built_text("supervision.lease"), "yes");
-  EXPECT_EQ(built_text("launch.slurm"), "yes");
-  EXPECT_EQ(built_text("services"), "no");
-  EXPECT_EQ(built_text("launch.slurm.time"), "yes");
-  EXPECT_EQ(built_text("drills.allow"), "the default only");
+  EXPECT_EQ(built_text(spec_schema(), "supervision.lease"), "yes");
+  EXPECT_EQ(built_text(spec_schema(), "launch.slurm"), "yes");
+  EXPECT_EQ(built_text(spec_schema(), "services"), "no");
+  EXPECT_EQ(built_text(spec_schema(), "launch.slurm.time"), "yes");
+  EXPECT_EQ(built_text(spec_schema(), "drills.allow"), "the default only");
 }
 
 TEST(Explain, PutsAnExampleWhereItBelongs) {
-  EXPECT_EQ(example_text("supervision.lease"), "supervision:\n  lease: 10s\n");
-  EXPECT_EQ(example_text("meshes.*.stop.grace"), "meshes:\n  trainer:\n    stop:\n      grace: 2m\n");
-  EXPECT_EQ(example_text("storage.[].path"), "storage:\n  - path: /data/ckpt\n");
-  EXPECT_EQ(example_text("meshes.*.dims.*"), example_text("meshes.*.dims"));
+  EXPECT_EQ(example_text(spec_schema(), "supervision.lease"), "supervision:\n  lease: 10s\n");
+  EXPECT_EQ(example_text(spec_schema(), "meshes.*.stop.grace"), "meshes:\n  trainer:\n    stop:\n      grace: 2m\n");
+  EXPECT_EQ(example_text(spec_schema(), "storage.[].path"), "storage:\n  - path: /data/ckpt\n");
+  EXPECT_EQ(example_text(spec_schema(), "meshes.*.dims.*"), example_text(spec_schema(), "meshes.*.dims"));
 }
 
 constexpr std::string_view kSpec =
@@ -165,7 +170,8 @@ std::vector<std::string> values(std::string_view key) {
   const SpecOutcome outcome = load_text(kSpec);
   EXPECT_TRUE(outcome.loaded) << render(outcome.diagnostics, kSpec);
   std::vector<std::string> out;
-  for (const EffectiveValue& v : effective_values(outcome.loaded->tree, outcome.loaded->spec, *find_key(key)))
+  for (const EffectiveValue& v :
+       effective_values(outcome.loaded->tree, outcome.loaded->spec, *find_key(spec_schema(), key)))
     out.push_back(text(v.path, " ", v.value, " ", static_cast<int>(v.source), " ", v.place.line));
   return out;
 }

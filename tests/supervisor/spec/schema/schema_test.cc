@@ -24,12 +24,12 @@ std::string parent_of(std::string_view path) {
 
 TEST(Schema, HasEachPathOnceBelowARowThatTakesChildren) {
   std::set<std::string_view> seen;
-  for (const KeyRow& row : all_rows()) {
+  for (const KeyRow& row : spec_schema().rows()) {
     EXPECT_TRUE(seen.insert(row.path).second) << row.path;
-    EXPECT_EQ(find_row(row.path), &row) << row.path;
+    EXPECT_EQ(spec_schema().find_row(row.path), &row) << row.path;
     const std::string parent = parent_of(row.path);
     if (parent.empty()) continue;
-    const KeyRow* above = find_row(parent);
+    const KeyRow* above = spec_schema().find_row(parent);
     ASSERT_NE(above, nullptr) << row.path;
     const bool takes = above->type == ValueType::kMap || above->type == ValueType::kNamedMap ||
                        above->type == ValueType::kList || above->or_map;
@@ -38,19 +38,19 @@ TEST(Schema, HasEachPathOnceBelowARowThatTakesChildren) {
 }
 
 TEST(Schema, HasARowForTheItemsOfEachListAndNamedMap) {
-  for (const KeyRow& row : all_rows()) {
+  for (const KeyRow& row : spec_schema().rows()) {
     if (row.type == ValueType::kList) {
-      EXPECT_NE(find_row(text(row.path, ".[]")), nullptr) << row.path;
+      EXPECT_NE(spec_schema().find_row(text(row.path, ".[]")), nullptr) << row.path;
     }
     const bool known_keys_only = row.path == "supervision.hang.phases";
     if (row.type == ValueType::kNamedMap && !known_keys_only) {
-      EXPECT_NE(find_row(text(row.path, ".*")), nullptr) << row.path;
+      EXPECT_NE(spec_schema().find_row(text(row.path, ".*")), nullptr) << row.path;
     }
   }
 }
 
 TEST(Schema, DocumentsEveryKeyInOneLine) {
-  for (const KeyRow& row : all_rows()) {
+  for (const KeyRow& row : spec_schema().rows()) {
     if (row.path.ends_with("*") || row.path.ends_with("[]")) continue;
     EXPECT_FALSE(row.doc.empty()) << row.path;
     EXPECT_LT(row.doc.size(), 110U) << row.path;
@@ -59,26 +59,27 @@ TEST(Schema, DocumentsEveryKeyInOneLine) {
 }
 
 TEST(Schema, GivesDefaultsThatItWouldTakeAndThatAreBuilt) {
-  for (const KeyRow& row : all_rows()) {
+  for (const KeyRow& row : spec_schema().rows()) {
     if (row.default_value.empty()) continue;
     Report report("default", row.default_value);
     const auto node = read_yaml(row.default_value, report);
     ASSERT_TRUE(node) << row.path;
     if (node->is(YamlNode::Kind::kScalar)) check_scalar(*node, row, std::string(row.path), report);
     EXPECT_TRUE(report.diagnostics().empty()) << row.path << ": " << render(report.diagnostics(), row.default_value);
-    EXPECT_TRUE(is_built(*node, row)) << row.path;
+    EXPECT_TRUE(is_built(spec_schema(), *node, row)) << row.path;
     EXPECT_FALSE(row.required) << row.path;
   }
 }
 
 TEST(Schema, FindsTheSupervisionOfAMeshWhereItIsDescribed) {
-  EXPECT_EQ(find_row("meshes.*.supervision.restart.max"), find_row("supervision.restart.max"));
-  EXPECT_EQ(find_child("meshes.*.supervision", "lease"), find_row("supervision.lease"));
-  EXPECT_EQ(keys_below("meshes.*.supervision"), keys_below("supervision"));
-  EXPECT_EQ(find_child("meshes.*.env", "A"), find_row("meshes.*.env.*"));
-  EXPECT_EQ(find_child("", "nonsense"), nullptr);
-  EXPECT_EQ(find_child("", "supervision.lease"), nullptr);
-  EXPECT_EQ(find_child("meshes", "*"), find_row("meshes.*"));
+  EXPECT_EQ(spec_schema().find_row("meshes.*.supervision.restart.max"),
+            spec_schema().find_row("supervision.restart.max"));
+  EXPECT_EQ(spec_schema().find_child("meshes.*.supervision", "lease"), spec_schema().find_row("supervision.lease"));
+  EXPECT_EQ(spec_schema().keys_below("meshes.*.supervision"), spec_schema().keys_below("supervision"));
+  EXPECT_EQ(spec_schema().find_child("meshes.*.env", "A"), spec_schema().find_row("meshes.*.env.*"));
+  EXPECT_EQ(spec_schema().find_child("", "nonsense"), nullptr);
+  EXPECT_EQ(spec_schema().find_child("", "supervision.lease"), nullptr);
+  EXPECT_EQ(spec_schema().find_child("meshes", "*"), spec_schema().find_row("meshes.*"));
 }
 
 TEST(Reference, LoadsWithoutAnError) {
@@ -90,7 +91,7 @@ TEST(Reference, LoadsWithoutAnError) {
 
 TEST(Reference, ShowsEveryKeyWithItsDefault) {
   const std::string reference = contents(CONFIGS "/reference.yaml");
-  for (const KeyRow& row : all_rows()) {
+  for (const KeyRow& row : spec_schema().rows()) {
     const std::string_view key = row.path.substr(row.path.rfind('.') + 1);
     if (key == "*" || key == "[]") continue;
     EXPECT_NE(reference.find(text(key, ":")), std::string::npos) << row.path << " is not in configs/reference.yaml";

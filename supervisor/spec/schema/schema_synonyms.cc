@@ -1,0 +1,106 @@
+// What other launchers call the keys of a spec.
+
+#include "supervisor/spec/schema/schema_rows.h"
+
+namespace monarch::schema_rows {
+
+namespace {
+
+// What others want to be told and this one finds out.
+constexpr std::string_view kChosen =
+    "leave it out: monarch chooses MASTER_ADDR and MASTER_PORT and tells each rank its place";
+
+constexpr Synonym kSynonyms[] = {
+    {"command", "meshes.*.program"},
+    {"cmd", "meshes.*.program"},
+    {"args", "meshes.*.program"},
+    {"entrypoint", "meshes.*.program"},
+    {"script", "meshes.*.program"},
+    {"module", "meshes.*.program"},
+    {"run", "meshes.*.program"},
+    {"exec", "meshes.*.program"},
+    {"nproc_per_node", "meshes.*.dims"},
+    {"nprocs", "meshes.*.dims"},
+    {"shape", "meshes.*.dims"},
+    {"dimensions", "meshes.*.dims"},
+    {"ntasks_per_node", "meshes.*.dims"},
+    {"world_size", "meshes.*.dims"},
+    {"np", "meshes.*.dims"},
+    {"ntasks", "meshes.*.dims"},
+    {"count", "meshes.*.dims"},
+    {"map_by", "meshes.*.dims"},
+    {"bind_to", "meshes.*.resources.bind"},
+    {"cpu_bind", "meshes.*.resources.bind"},
+    {"replicas", "meshes.*.gang"},
+    {"environment", "meshes.*.env"},
+    {"envs", "meshes.*.env"},
+    {"export", "meshes.*.env"},
+    {"env_vars", "meshes.*.env"},
+    {"cwd", "meshes.*.workdir"},
+    {"working_dir", "meshes.*.workdir"},
+    {"working_directory", "meshes.*.workdir"},
+    {"chdir", "meshes.*.workdir"},
+    {"wdir", "meshes.*.workdir"},
+    {"container", "meshes.*.wrap"},
+    {"image", "meshes.*.wrap"},
+    {"gpus", "meshes.*.resources.gpus"},
+    {"gpus_per_node", "meshes.*.resources.gpus"},
+    {"gpus_per_task", "meshes.*.resources.gpus"},
+    {"gres", "meshes.*.resources.gpus"},
+    {"accelerators", "meshes.*.resources.gpus"},
+    {"cpus_per_task", "meshes.*.resources.cpus"},
+    {"grace_period", "meshes.*.stop.grace"},
+    {"kill_timeout", "meshes.*.stop.grace"},
+    {"name", "job"},
+    {"job_name", "job"},
+    {"time", "time_limit"},
+    {"timeout", "time_limit"},
+    {"walltime", "time_limit"},
+    {"deadline", "time_limit"},
+    {"mesh", "meshes"},
+    {"tasks", "meshes"},
+    {"task", "meshes"},
+    {"groups", "meshes"},
+    {"group", "meshes"},
+    {"roles", "meshes"},
+    {"resources", "meshes.*.resources"},
+    {"num_nodes", "launch.local.hosts"},
+    {"nnodes", "launch.local.hosts"},
+    {"nodes", "launch.local.hosts"},
+    {"nodes", "launch.ssh.hosts"},
+    {"hosts", "launch.slurm.nodes"},
+    {"nodelist", "launch.ssh.hosts"},
+    {"hostfile", "launch.ssh.hosts_file"},
+    {"key", "launch.ssh.identity"},
+    {"identity_file", "launch.ssh.identity"},
+    {"launcher", "launch"},
+    {"max_restarts", "supervision.restart.max"},
+    {"restarts", "supervision.restart.max"},
+    {"restart_policy", "supervision.restart"},
+    {"backoff_limit", "supervision.restart.max"},
+    {"retries", "supervision.restart.max"},
+    {"attempts", "supervision.restart.max"},
+    {"interval", "supervision.restart.window"},
+    {"delay", "supervision.restart.backoff"},
+    {"max_delay", "supervision.restart.backoff_max"},
+    {"reschedule", "supervision.reallocate"},
+    {"monitor_interval", "supervision.heartbeat"},
+    {"lease_timeout", "supervision.lease"},
+    {"heartbeat_interval", "supervision.heartbeat"},
+    {"heartbeat_timeout", "supervision.lost_after"},
+    {"rdzv_backend", "", kChosen},
+    {"rdzv_endpoint", "", kChosen},
+    {"rdzv_id", "", kChosen},
+    {"rdzv_conf", "", kChosen},
+    {"master_addr", "", kChosen},
+    {"master_port", "", kChosen},
+    {"node_rank", "", kChosen},
+    {"standalone", "", kChosen},
+    {"init_method", "", kChosen},
+};
+
+}  // namespace
+
+std::span<const Synonym> synonyms() { return kSynonyms; }
+
+}  // namespace monarch::schema_rows
