@@ -229,6 +229,7 @@ struct JobSpec {
   std::optional<TensorSpec> tensors;  // nothing: its ranks neither publish nor pull tensors
   std::optional<InputSpec> input;     // nothing: nobody does
   bool calls = false;                 // its ranks speak with each other: each host has a post
+  bool drills = false;                // faults may be injected while it runs
   std::string directory;              // absolute; of the spec's file
 
   std::uint32_t hosts_needed() const;  // of all meshes on hosts of their own, placed one after the other

@@ -91,6 +91,7 @@ JobSpec build_job(const YamlNode& written, const PathBases& bases, Report& repor
   job.logs.max_bytes = size_or(value_of(&root, "logs"), "max_size", job.logs.max_bytes);
   job.storage = build_storage(root, report);
   job.checkpoints = build_checkpoints(root, report);
+  job.drills = bool_or(value_of(&root, "drills"), "allow", false);
   const YamlNode* meshes = value_of(&root, "meshes");
   if (meshes == nullptr || !meshes->is(YamlNode::Kind::kMap)) return job;
   bool complete = true;

@@ -11,7 +11,7 @@ namespace {
 TEST(NotYet, RefusesWhatIsNotBuiltAtTheTop) {
   for (const char* line :
        {"supervisor: {on: node01}\n", "takeover: local\n", "services: {p: {mesh: m, actor: a}}\n",
-        "stores: {w: {memory: 1GiB}}\n", "metrics: 127.0.0.1:9464\n", "on_event: [x]\n", "drills: {allow: true}\n",
+        "stores: {w: {memory: 1GiB}}\n", "metrics: 127.0.0.1:9464\n", "on_event: [x]\n",
         "launch: {slurm: {}}\nworkspace: {path: /usr/share}\n", "supervision: {orphan: run, reallocate: {max: 0}}\n"}) {
     const SpecOutcome outcome = load_text(around_top(line));
     EXPECT_EQ(ids(outcome), std::vector<std::string>{"E0401"}) << line << render(outcome.diagnostics, around_top(line));
@@ -27,7 +27,7 @@ TEST(NotYet, TakesTheDefaultHoweverItIsWritten) {
   for (const char* line :
        {"network: {interface: auto}\n", "network: {}\n", "control: {via: direct}\n", "supervisor: {on: here}\n",
         "takeover: none\n", "storage: []\n", "lifetime: {idle: none, max: none}\n", "metrics: none\n", "on_event: []\n",
-        "drills: {allow: false}\n", "supervision: {hang: {phases: {init: 600s}}}\n",
+        "supervision: {hang: {phases: {init: 600s}}}\n",
         "supervision: {restart: {max: 4, window: 600s, backoff: 0.5s, backoff_max: 30000ms, jitter: 0.250}}\n",
         "supervision: {restart: {max: 0}, reallocate: {max: 0, window: 60m}}\n",
         "supervision: {fatal_exit_codes: [2, 126, 127]}\n", "supervision: {on_peer_lost: {}}\n",

@@ -22,6 +22,12 @@ MeshSpec loaded_mesh(const std::string& mesh_lines) {
   return job.meshes.size() == 1 ? job.meshes[0] : MeshSpec{};
 }
 
+TEST(Spec, AllowsDrillsWhereItSaysSo) {
+  EXPECT_FALSE(loaded(around_top("")).drills);
+  EXPECT_FALSE(loaded(around_top("drills: {}\n")).drills);
+  EXPECT_TRUE(loaded(around_top("drills: {allow: true}\n")).drills);
+}
+
 TEST(Spec, FillsInDefaults) {
   const JobSpec job = loaded(around_top(""));
   EXPECT_EQ(job.name, "j");

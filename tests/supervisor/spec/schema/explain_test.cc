@@ -150,7 +150,7 @@ TEST(Explain, SaysWhatIsBuiltBelowWhatIsNot) {
   EXPECT_EQ(built_text(spec_schema(), "launch.slurm"), "yes");
   EXPECT_EQ(built_text(spec_schema(), "services"), "no");
   EXPECT_EQ(built_text(spec_schema(), "launch.slurm.time"), "yes");
-  EXPECT_EQ(built_text(spec_schema(), "drills.allow"), "the default only");
+  EXPECT_EQ(built_text(spec_schema(), "takeover"), "the default only");
 }
 
 TEST(Explain, PutsAnExampleWhereItBelongs) {
