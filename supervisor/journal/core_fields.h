@@ -39,6 +39,7 @@ MONARCH_FIELDS(HoldAsked, wish, ranks, who);
 MONARCH_FIELDS(StopOrdered, request);
 MONARCH_FIELDS(EndForeseen, kind, why, by);
 MONARCH_FIELDS(StoodStill, gap);
+MONARCH_FIELDS(DrillNoted, what, drill, name, text, number, fault, host, rank, lasts, forgiven, lease, who);
 
 // A type without fields.
 inline void codec_write(codec::Writer& writer, const DeadlinePassed&) { codec::write(writer, false); }
@@ -71,9 +72,12 @@ MONARCH_FIELDS(StandbyState, phase, generation, hosts, held, ranks, failures, no
                places);
 MONARCH_FIELDS(MeshState, ranks, gangs, held, standby);
 MONARCH_FIELDS(ForeseenEnd, kind, why, by, kill);
+MONARCH_FIELDS(StruckGang, mesh, gang, failed);
+MONARCH_FIELDS(OpenFault, number, host, forgiven, undone, until, gangs);
+MONARCH_FIELDS(DrillWatch, drill, name, who, since, lease, until, stopped, stopped_by, open);
 MONARCH_FIELDS(JobState, phase, job, term, hosts, slots, meshes, verdict, kill_ordered, next_event, start_deadline,
                time_deadline, lifetime_deadline, lifetime_warning, drain_deadline, reallocations, returned_at, adopting,
                unheard, boot_id, held_since, held_by, hold_remind_at, refusals, no_request_before, foreseen,
-               foreseen_deadline, late, late_before);
+               foreseen_deadline, late, late_before, drill);
 
 }  // namespace monarch

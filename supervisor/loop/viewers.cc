@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "supervisor/core/job/drill_notice.h"
 #include "supervisor/core/job/operator_request.h"
 #include "supervisor/core/job/status.h"
 #include "supervisor/journal/core_records.h"
@@ -77,6 +78,8 @@ ControlHandlers Viewers::handlers() {
                            const StackDumps::Answer& answer) { return workers_.stacks().ask_all(request, answer); },
           .operate = [this](const OperatorRequest& request,
                             const ControlHandlers::Answer& answer) { answer_durably(operate(request), answer); },
+          .drill = [this](const DrillNotice& notice,
+                          const ControlHandlers::Answer& answer) { answer_durably(note_drill(notice), answer); },
           .input =
               [this](std::uint64_t viewer, InputRequest request, const ControlHandlers::Answer& answer) {
                 workers_.input().give(viewer, std::move(request), answer);
@@ -150,6 +153,12 @@ JobStatus Viewers::status() const {
 
 Result<std::string> Viewers::operate(const OperatorRequest& request) {
   MONARCH_ASSIGN(OperatorPlan plan, operator_plan(shared_.core, request, shared_.loop->now()));
+  (void)shared_.decide(plan.event);
+  return std::move(plan.words);
+}
+
+Result<std::string> Viewers::note_drill(const DrillNotice& notice) {
+  MONARCH_ASSIGN(DrillPlan plan, drill_plan(shared_.core, notice, shared_.loop->now()));
   (void)shared_.decide(plan.event);
   return std::move(plan.words);
 }

@@ -47,6 +47,7 @@ class Viewers {
   void signal_ranks(const SignalRequest& request, const ControlHandlers::Answer& answer);
   Result<std::string> operate(const OperatorRequest& request);
   Result<std::string> hold_ranks(HoldRequest request);
+  Result<std::string> note_drill(const DrillNotice& notice);
   void answer_durably(Result<std::string> words, const ControlHandlers::Answer& answer);
 
   Shared& shared_;

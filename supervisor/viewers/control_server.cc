@@ -166,6 +166,11 @@ void ControlServer::on_frame(Viewers::iterator viewer, const Frame& frame) {
               handlers_.hold(hold, answer());
               return {};
             }),
+            when<DrillNotice>([&](const DrillNotice& notice) -> Status {
+              if (!handlers_.drill) return Error{ErrorCode::kUnsupported, "nobody here is told of drills"};
+              handlers_.drill(notice, answer());
+              return {};
+            }),
             when<InputRequest>([&](InputRequest&& input) -> Status {
               if (!handlers_.input) return Error{ErrorCode::kUnsupported, "nobody here takes input"};
               handlers_.input(viewer->number, std::move(input), answer());

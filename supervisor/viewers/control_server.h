@@ -36,6 +36,7 @@ struct ControlHandlers {
   // Calls `answer` once for each rank of it, sooner or later; or says why it cannot.
   std::function<Status(const StacksRequest&, std::function<void(const RankStacks&)> answer)> stacks = {};
   std::function<void(const OperatorRequest&, const Answer&)> operate = {};
+  std::function<void(const DrillNotice&, const Answer&)> drill = {};
   // Of a viewer that has this number among all that ever came.
   std::function<void(std::uint64_t viewer, InputRequest, const Answer&)> input = {};
   std::function<void(std::uint64_t viewer)> left = {};

@@ -120,7 +120,13 @@ constexpr Severity monarch_enum_max(Severity) { return Severity::kError; }
   KIND(kWorkspaceSending, "workspace.sending", kInfo, "How far the copy of the workspace is.")                         \
   KIND(kPostEnded, "post.ended", kWarning,                                                                             \
        "The post of a host has ended, and another one was started: calls from or to its ranks have an unknown end.")   \
-  KIND(kInputEnded, "input.ended", kWarning, "Nobody gives ranks their standard input any more: they read its end.")
+  KIND(kInputEnded, "input.ended", kWarning, "Nobody gives ranks their standard input any more: they read its end.")   \
+  KIND(kDrillBegun, "drill.begun", kInfo,                                                                              \
+       "From here on a drill injects faults: what fails of them is no sick cluster.")                                  \
+  KIND(kDrillFault, "drill.fault", kWarning, "The drill is about to inject a fault.")                                  \
+  KIND(kDrillUndone, "drill.undone", kInfo, "What the fault did is taken back, or there was nothing to take back.")    \
+  KIND(kDrillStopped, "drill.stopped", kWarning, "Nothing more is injected, as somebody asked.")                       \
+  KIND(kDrillEnded, "drill.ended", kInfo, "The drill is over, or it was not heard of any more.")
 
 enum class EventKind : std::uint8_t {
 #define MONARCH_EVENT_KIND(kind, name, severity, meaning) kind,

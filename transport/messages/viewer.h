@@ -261,6 +261,34 @@ struct HoldRequest {
 };
 MONARCH_MESSAGE(HoldRequest, 92, ranks, release, who)
 
+enum class DrillWhat : std::uint8_t {
+  kBegin,   // the drill has the job from here on; asked again, it goes on
+  kFault,   // a fault is about to be injected: once this is answered
+  kUndone,  // what it did is taken back, or there was nothing to take back
+  kEnd,
+  kStop,  // by somebody else: nothing more is injected
+};
+constexpr DrillWhat monarch_enum_max(DrillWhat) { return DrillWhat::kStop; }
+
+// What `monarch drill` does to the job, told before it is done. One drill has a job at a time.
+struct DrillNotice {
+  using Answer = Accepted;
+  DrillWhat what = DrillWhat::kBegin;
+  std::string drill;         // its id, drawn by itself; kStop: empty means whichever there is
+  std::string name;          // kBegin: of its scenario
+  std::string text;          // one line for people; may be empty
+  std::uint32_t number = 0;  // kFault, kUndone: from 1, in the order in which they are told
+  std::string fault;         // kFault, kUndone: its name
+  std::string host;          // of faults of hosts and ranks, by what the job calls it; of a rank it may be empty
+  std::string mesh;          // of faults of ranks
+  std::optional<std::uint32_t> rank;  // of the mesh
+  Duration lasts;                     // kFault; zero: what it does is done
+  bool forgiven = false;              // kFault: what follows from it is no evidence against hosts
+  Duration lease;                     // kBegin: without another notice for so long the drill counts as ended
+  std::string who;                    // "monarch drill, pid 4711"
+};
+MONARCH_MESSAGE(DrillNotice, 86, what, drill, name, text, number, fault, host, mesh, rank, lasts, forgiven, lease, who)
+
 // What `run` has read for the ranks that the spec's `stdin` names. It is answered once all of them have it; one without
 // bytes and end says who gives it, and is answered at once. Asked again, it changes nothing.
 struct InputRequest {

@@ -123,11 +123,13 @@ template void SupervisorClient::request(const StatusRequest&, std::function<void
 template void SupervisorClient::request(const StopRequest&, std::function<void(Result<Accepted>)>);
 template void SupervisorClient::request(const SignalRequest&, std::function<void(Result<Accepted>)>);
 template void SupervisorClient::request(const InputRequest&, std::function<void(Result<Accepted>)>);
+template void SupervisorClient::request(const DrillNotice&, std::function<void(Result<Accepted>)>);
 template Result<JobStatus> ask(const ViewerAddress&, const StatusRequest&, Duration);
 template Result<Accepted> ask(const ViewerAddress&, const StopRequest&, Duration);
 template Result<Accepted> ask(const ViewerAddress&, const SignalRequest&, Duration);
 template Result<Accepted> ask(const ViewerAddress&, const OperatorRequest&, Duration);
 template Result<Accepted> ask(const ViewerAddress&, const HoldRequest&, Duration);
+template Result<Accepted> ask(const ViewerAddress&, const DrillNotice&, Duration);
 
 Result<std::unique_ptr<OutputConnection>> OutputConnection::connect(EventLoop& loop, const ViewerAddress& address,
                                                                     const std::string& viewer, Handlers handlers) {

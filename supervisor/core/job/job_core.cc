@@ -107,7 +107,7 @@ Instant JobCore::next_deadline() const {
     if (time > looked_at_) next = std::min(next, time);
   };
   next = std::min({state_.start_deadline, state_.time_deadline, state_.drain_deadline, state_.lifetime_deadline,
-                   state_.lifetime_warning, state_.hold_remind_at, state_.foreseen_deadline});
+                   state_.lifetime_warning, state_.hold_remind_at, state_.foreseen_deadline, state_.drill.until});
   for (const HostState& host : state_.hosts) {
     next = std::min({next, host.deadline, host.cold_at, host.preparation.deadline});
     comes(host.fence);
@@ -178,6 +178,7 @@ void JobCore::on(const DeadlinePassed&) {
   }
   if (state_.time_deadline <= now_) time_is_up("time_limit", spec_.time_limit);
   if (state_.foreseen_deadline <= now_) stop_as_foreseen();
+  drill_is_due();
   if (state_.lifetime_deadline <= now_) time_is_up("lifetime.max", spec_.lifetime.max);
   if (state_.lifetime_warning <= now_) {
     state_.lifetime_warning = Instant::never();

@@ -291,6 +291,21 @@ class JobCore {
   void take_back(HostId host);
   void end_drained();
 
+  // job_core_drills.cc
+  void on(const DrillNoted& event);
+  void begin_drill(const DrillNoted& event);
+  void stop_drill(const DrillNoted& event);
+  void end_drill(const std::string& why);
+  void drill_is_due();
+  void note_fault(const DrillNoted& event);
+  void note_undone(const DrillNoted& event);
+  void tell_of_drill(EventKind kind, Severity severity, const std::string& what);
+  void tell_of_fault(EventKind kind, Severity severity, const DrillNoted& event, const std::string& what);
+  static void add_drill(JobEvent& event, const OpenFault* fault);
+  // Is this failure, or the loss of this host, a drill's own doing, and no evidence against anybody?
+  bool is_own_blow(MeshId mesh, GangId gang) const;
+  bool is_own_blow(HostId host) const;
+
   // job_core_output.cc
   struct LastWords {
     RankId rank;

@@ -172,6 +172,7 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
   }
   if (state.phase == GangPhase::kRunning && ready && !state.was_ready) {
     note_ready(state);
+    if (!state.furthest) note_recovered(state_.drill, mesh, g);
     waits_due_ = true;
     if (spec.ready.kind != ReadyKind::kExec) say_of_gang(mesh, g, EventKind::kGangReady, Severity::kInfo, "is ready");
   }
@@ -188,6 +189,7 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
       if (state_.foreseen && !all_ended_well(mesh, g)) return ended_as_foreseen(mesh, g);
       state.phase = GangPhase::kDone;
       waits_due_ = true;
+      note_recovered(state_.drill, mesh, g);
       say_of_gang(mesh, g, EventKind::kGangDone, Severity::kInfo, "is done");
       if (spec.sidecar && !state.ever_ready && !state_.foreseen) sidecar_never_ready(mesh, g, {});
       return;
@@ -276,6 +278,8 @@ void JobCore::decide_cause(MeshId mesh, GangId g) {
   event.rank = verdict.cause.rank;
   event.generation = verdict.cause.generation;
   event.pid = verdict.cause.pid;
+  add_drill(event, explains_failure(state_.drill, mesh, g, now_));
+  note_failed(state_.drill, mesh, g, now_);
   emit(std::move(event));
   if (goes_on) return note_failure(mesh, g, std::move(verdict), next);
   state.failure.reset();

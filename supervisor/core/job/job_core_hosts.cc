@@ -173,8 +173,11 @@ void JobCore::lose_host(HostId id, const std::string& why, std::optional<Duratio
     lost.host = name;
     lost.details = {{"why", why}};
     if (silence) lost.details.emplace_back("silent_ms", text(silence->count_milliseconds()));
+    add_drill(lost, explains_loss(state_.drill, id, now_));
     emit(std::move(lost));
-    if (host(id).standing == HostStanding::kGood) {
+    const bool counts = host(id).standing == HostStanding::kGood && !is_own_blow(id);
+    note_lost(state_.drill, id, now_);
+    if (counts) {
       forget_older(host(id).lost_at, spec_.supervision.reallocate.window, now_);
       host(id).lost_at.push_back(now_);
     }

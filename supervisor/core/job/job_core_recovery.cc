@@ -230,6 +230,7 @@ void JobCore::on(const GangProgressed& event) {
   }
   if (state.caught_up || !state.furthest || event.step <= *state.furthest) return;
   state.caught_up = true;
+  note_recovered(state_.drill, event.mesh, event.gang);
   enter(state.time, bin_of(state), at);
   forget_failures(state);
   tell_caught_up(event, at);

@@ -64,6 +64,8 @@ void JobCore::on(const StoodStill& event) {
   };
   grow(state_.start_deadline);
   grow(state_.drain_deadline);
+  grow(state_.drill.until);
+  for (OpenFault& fault : state_.drill.open) grow(fault.until);
   for (HostState& host : state_.hosts) {
     grow(host.deadline);
     grow(host.preparation.deadline);
@@ -90,6 +92,8 @@ std::string JobCore::late_since(Duration before) const { return late_words(state
 void JobCore::extend_deadlines() {
   not_before(state_.start_deadline, now_ + std::min(spec_.start_timeout, kAnswersWithin));
   not_before(state_.drain_deadline, now_ + drain_patience());
+  not_before(state_.drill.until, now_ + std::max(state_.drill.lease, kAnswersWithin));
+  for (OpenFault& fault : state_.drill.open) not_before(fault.until, now_ + kAnswersWithin);
   for (HostState& host : state_.hosts) {
     not_before(host.preparation.deadline, now_ + kAnswersWithin);
     if (!host.owed.empty()) not_before(host.owed_until, now_ + drain_patience());
@@ -114,11 +118,13 @@ void JobCore::change_clock(const SupervisorReturned& event) {
     if (time != Instant() && time != Instant::never()) time = time + by;
   };
   const auto move_all = [&move](std::vector<Instant>& times) { std::for_each(times.begin(), times.end(), move); };
-  for (Instant* time : {&state_.start_deadline, &state_.time_deadline, &state_.lifetime_deadline,
-                        &state_.lifetime_warning, &state_.drain_deadline, &state_.returned_at, &state_.held_since,
-                        &state_.hold_remind_at, &state_.foreseen_deadline, &state_.no_request_before}) {
+  for (Instant* time :
+       {&state_.start_deadline, &state_.time_deadline, &state_.lifetime_deadline, &state_.lifetime_warning,
+        &state_.drain_deadline, &state_.returned_at, &state_.held_since, &state_.hold_remind_at,
+        &state_.foreseen_deadline, &state_.no_request_before, &state_.drill.since, &state_.drill.until}) {
     move(*time);
   }
+  for (OpenFault& fault : state_.drill.open) move(fault.until);
   if (state_.foreseen) {
     move(state_.foreseen->by);
     move(state_.foreseen->kill);

@@ -179,6 +179,22 @@ struct HoldAsked {
   std::string who;  // "monarch hold, pid 4711"
 };
 
+// What `monarch drill` tells of itself. Who asked has checked that it may, and that what it names is there.
+struct DrillNoted {
+  DrillWhat what = DrillWhat::kBegin;
+  std::string drill;
+  std::string name;  // kBegin
+  std::string text;
+  std::uint32_t number = 0;  // of the fault
+  std::string fault;
+  std::optional<HostId> host;
+  std::optional<RankId> rank;
+  Duration lasts;
+  bool forgiven = false;
+  Duration lease;  // kBegin
+  std::string who;
+};
+
 // A rank has written a checkpoint, which counts from here on (I20). Who tells it has asked rule_on().
 struct CheckpointCommitted {
   HostId host;
@@ -216,6 +232,6 @@ using CoreEvent =
     std::variant<JobBegun, SupervisorReturned, WorkerLaunched, WorkerLaunchFailed, WorkerJoined, WorkerEnded,
                  HostSilent, PortsReserved, RankChanged, StopOrdered, DeadlinePassed, HostDoubted, IdleNoted,
                  GangProgressed, RankHung, HostsHeld, OperatorAsked, CheckpointCommitted, PeopleTold, HoldAsked,
-                 WorkerFailing, HostNamed, EndForeseen, GangsInherited, StoodStill, HostDistrusted>;
+                 WorkerFailing, HostNamed, EndForeseen, GangsInherited, StoodStill, HostDistrusted, DrillNoted>;
 
 }  // namespace monarch

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/core/state/drill_watch.h"
 #include "supervisor/core/state/first_cause.h"
 #include "supervisor/core/state/foreseen_end.h"
 #include "supervisor/core/state/gang_commits.h"
@@ -294,6 +295,7 @@ struct JobState {
   // when it was set.
   Duration late;
   Duration late_before;  // of start_deadline
+  DrillWatch drill;
 };
 
 // Wanted alive: the stages in which a lease is granted.

@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "tests/supervisor/client/scratch.h"
 #include "transport/base/clock.h"
@@ -145,6 +146,37 @@ TEST(ControlServer, SendsTheStacksOfAllRanksThoughTheyComeAtOnce) {
   EXPECT_FALSE(closed) << "dropped as one that does not read";
   ASSERT_EQ(told.size(), kRanks);
   for (std::uint32_t i = 0; i < kRanks; ++i) EXPECT_EQ(told[i], i);
+}
+
+TEST(ControlServer, PassesOnWhatADrillTells) {
+  Scratch scratch;
+  const auto loop = *EventLoop::create();
+  ControlHandlers handlers;
+  DrillNotice told;
+  handlers.drill = [&](const DrillNotice& notice, const ControlHandlers::Answer& answer) {
+    told = notice;
+    answer(Error{ErrorCode::kInvalid, "another drill has the job"});
+  };
+  const auto server = *ControlServer::create(*loop, scratch.path() + "/door", {}, std::move(handlers));
+  std::optional<std::string> refused;
+  const auto channel = *SeqpacketChannel::create(
+      *loop, *connect_seqpacket(scratch.path() + "/door"),
+      {.on_frame = [&](const Frame& frame,
+                       std::vector<UniqueFd>) { refused = decode_payload<Refused>(frame.payload)->message; },
+       .on_closed = [](const Error&) {}});
+  Frame frame;
+  frame.header.type = number_of<DrillNotice>();
+  frame.payload = encode_payload(DrillNotice{.what = DrillWhat::kFault, .drill = "1a2b", .number = 3, .rank = 7});
+  ASSERT_TRUE(channel->send(frame).ok());
+  const Instant deadline = boot_now() + Duration::seconds(20);
+  while (!refused && boot_now() < deadline) {
+    pollfd wait{.fd = loop->descriptor(), .events = POLLIN, .revents = 0};
+    (void)::poll(&wait, 1, EventLoop::wait_milliseconds(boot_now(), std::min(loop->next_due(), deadline)));
+    loop->turn();
+  }
+  EXPECT_EQ(refused, "another drill has the job");
+  EXPECT_EQ(told.number, 3U);
+  EXPECT_EQ(told.rank, 7U);
 }
 
 TEST(ControlServer, TellsAViewerWithoutAPastWhatHappensFromThen) {

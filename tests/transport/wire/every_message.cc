@@ -283,6 +283,7 @@ constexpr MessageKind kEveryMessage[] = {
     kind<Input>("input"),
     kind<InputTaken>("input-taken"),
     kind<InputRequest>("input-request"),
+    kind<DrillNotice>("drill-notice"),
 };
 
 }  // namespace
