@@ -27,7 +27,8 @@ Checker::Checker(World& world)
       slots_(world.scenario.spec),
       stages_(world.scenario.spec),
       commits_(world.scenario.spec, durable_, world.scenario.continues),
-      hangs_(world) {
+      hangs_(world),
+      drills_(world) {
   for (std::size_t i = 0; i < job_.bytes.size(); ++i) job_.bytes[i] = static_cast<std::uint8_t>(world.random.next());
 }
 

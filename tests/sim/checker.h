@@ -20,6 +20,7 @@
 #include "supervisor/core/spec/stages.h"
 #include "supervisor/journal/journal_contents.h"
 #include "tests/sim/commit_account.h"
+#include "tests/sim/drill_account.h"
 #include "tests/sim/durable_account.h"
 #include "tests/sim/hang_account.h"
 #include "tests/sim/kernel.h"
@@ -76,6 +77,7 @@ class Checker {
   void performs(const JobCore& core, const Action& action);
   void answers(const CommitAnswer& answer) { commits_.answered(answer); }
   HangAccount& hangs() { return hangs_; }
+  DrillAccount& drills() { return drills_; }
   void resends(const JobCore& core, const Action& action);
   void acks(HostId host, const Ack& ack, const JobCore& core);
   void arrives(const Up& message);
@@ -215,6 +217,7 @@ class Checker {
   CommitAccount commits_;
   TimeAccount times_;
   HangAccount hangs_;
+  DrillAccount drills_;
   RecordAccount records_;
   std::map<Command, Ticket> commands_;
   std::map<Incarnation, Ticket> recorded_ends_;

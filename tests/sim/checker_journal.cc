@@ -103,6 +103,7 @@ void Checker::decided(Term term, std::uint64_t ticket, const CoreEvent& event, c
   commits_.after_event(core.state());
   if (std::holds_alternative<SupervisorReturned>(event)) times_.forget();
   times_.after_event(core.state());
+  drills_.decided(event, actions, core);
   const auto* change = std::get_if<RankChanged>(&event);
   if (change != nullptr && change->report.phase == RankPhase::kEnded) {
     // Said again after a late beat that still knew it alive: what was durable stays so.

@@ -31,6 +31,7 @@ void Injector::begin() {
   repeat(faults.standstill, [this] { stand(); });
   repeat(faults.pause, [this] { pause(); });
   repeat(faults.holds, [this] { hold(); });
+  repeat(faults.drills, [this] { drill(); });
   repeat(faults.disk_full, [this] { disk_full(); });
   operate();
 }

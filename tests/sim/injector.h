@@ -9,6 +9,7 @@
 
 #include "tests/sim/kernel.h"
 #include "transport/base/ids.h"
+#include "transport/messages/viewer.h"
 
 namespace monarch::sim {
 
@@ -44,8 +45,14 @@ class Injector {
   void stand();
   void hold();
   void set_right();
+  // injector_drills.cc
+  void drill();
+  void tell_drill(DrillNotice notice, std::function<void()> then);
+  void strike(const Incarnation& key, HostId where);
+  void strike(HostId where);
 
   World& world_;
+  std::uint32_t last_fault_ = 0;  // of the drill
 };
 
 }  // namespace monarch::sim

@@ -55,6 +55,8 @@ enum class Mutant : std::uint8_t {
   kWakeUnaware,
   kBelieveAnyTerm,
   kBelieveAnyGeneration,
+  kDrillExplainsNothing,
+  kDrillExplainsAll,
 };
 
 struct MutantName {
@@ -108,6 +110,8 @@ inline constexpr std::array kMutants = {
     MutantName{Mutant::kWakeUnaware, "wake-unaware", "pause"},
     MutantName{Mutant::kBelieveAnyTerm, "believe-any-term", "term"},
     MutantName{Mutant::kBelieveAnyGeneration, "believe-any-generation", "I23"},
+    MutantName{Mutant::kDrillExplainsNothing, "drill-explains-nothing", "drill", 2'000},
+    MutantName{Mutant::kDrillExplainsAll, "drill-explains-all", "drill", 4'000},
 };
 
 }  // namespace monarch::sim

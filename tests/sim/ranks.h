@@ -85,6 +85,7 @@ class Ranks {
   // ranks_hangs.cc: somebody else's doing
   void stand(const Incarnation& key, Standstill how);
   void go_on(const Incarnation& key);
+  bool strike(const Incarnation& key, int number);  // false: it does not run there, or stands still
   void set_going();
 
   void parent_died();      // PDEATHSIG: the leaders, not what they forked

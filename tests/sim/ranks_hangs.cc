@@ -81,6 +81,13 @@ void Ranks::tell_standing(const Incarnation& key, Duration wait) {
   });
 }
 
+bool Ranks::strike(const Incarnation& key, int number) {
+  RankProcess* process = find(key);
+  if (process == nullptr || !process->acts() || process->signalled) return false;
+  later(key, kSoon, [this, number](RankProcess& p) { end(p, EndKind::kSignaled, number); });
+  return true;
+}
+
 void Ranks::go_on(const Incarnation& key) {
   RankProcess* process = find(key);
   if (process == nullptr || process->standstill == Standstill::kNone) return;

@@ -68,6 +68,7 @@ struct Faults {
   std::uint64_t never_at_gate = 0;
   std::uint64_t stuck = 0;                    // ceases to get on, and never ends by itself
   Duration standstill = Duration::forever();  // somebody stops, traces or freezes one, or its disk is away
+  Duration drills = Duration::forever();      // somebody injects faults, and says so before
   // The operator.
   Duration holds = Duration::forever();  // holds, stops and lets go
   Duration operates = Duration::forever();

@@ -50,6 +50,8 @@ class Supervisor {
   void foresee(std::optional<Duration> left);
   void ask(const OperatorRequest& request);
   void hold(const HoldRequest& request);
+  // `then`, once it is durable; not at all where it is refused.
+  void drill(const DrillNotice& notice, const std::function<void()>& then);
   void signal(std::vector<RankId> ranks, int number);
 
   void die(int signal);

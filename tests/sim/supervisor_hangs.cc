@@ -4,6 +4,7 @@
 #include <csignal>
 #include <utility>
 
+#include "supervisor/core/job/drill_notice.h"
 #include "tests/sim/checker.h"
 #include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
@@ -44,6 +45,26 @@ void Supervisor::hold(const HoldRequest& request) {
   if (!world_.mutant(Mutant::kForgetHolds)) (void)hangs_->hold(request);
   if (request.release) return;
   when_durable([&account, ranks = request.ranks] { account.held(ranks); });
+}
+
+// As viewers.cc.
+void Supervisor::drill(const DrillNotice& notice, const std::function<void()>& then) {
+  if (!open()) return;
+  const Result<DrillPlan> plan = drill_plan(*core_, notice, now());
+  world_.note("drill", static_cast<std::uint64_t>(notice.what), plan.ok() ? 1 : 0, notice.number);
+  if (!plan.ok()) return;
+  DrillNoted event = plan->event;
+  if (world_.mutant(Mutant::kDrillExplainsNothing)) event.forgiven = false;
+  (void)decide(event);
+  if (world_.mutant(Mutant::kDrillExplainsAll) && event.what == DrillWhat::kFault) {
+    event.rank.reset();
+    for (std::uint32_t i = 0; i < core_->hosts().size(); ++i) {
+      event.number += kPlanted;
+      event.host = HostId(i);
+      (void)decide(event);
+    }
+  }
+  when_durable(then);
 }
 
 void Supervisor::signal(std::vector<RankId> ranks, int number) {

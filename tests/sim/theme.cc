@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint64_t kSalt = 0x7E3E'0000U;
 constexpr std::uint64_t kPauseEvery = 20;
+constexpr std::size_t kDrawn = kThemes.size() - 2;  // what comes last are these and drills
 
 // For all of the job and each of its meshes.
 template <class Change>
@@ -267,6 +268,29 @@ void pauses(Random& random, Scenario& scenario) {
   scenario.faults.pause = Duration::seconds(random.between(10, 90));
 }
 
+void drills(Random& random, Scenario& scenario) {
+  lasts(random, scenario);
+  has_pool(random, scenario.spec, 2, 4);
+  scenario.spec.drills = true;
+  one_gang_a_host(scenario.spec);
+  each_policy(scenario.spec, [&](Supervision& policy) {
+    policy.orphan = OrphanPolicy::kHold;
+    policy.restart.max = std::nullopt;
+    policy.restart.backoff = Duration::milliseconds(random.between(1, 500));
+    policy.restart.backoff_max = policy.restart.backoff * 4;
+    policy.reallocate = {.max = std::nullopt};
+  });
+  scenario.longest_run = Duration::seconds(random.between(20, 200));
+  Faults& faults = scenario.faults;
+  faults = Faults{.any = true};
+  faults.drills = Duration::seconds(random.between(1, 10));
+  if (random.one_in(2)) faults.sick_hosts = static_cast<std::uint64_t>(random.between(100, 500));
+  if (random.one_in(2)) faults.supervisor_crash = Duration::seconds(random.between(5, 40));
+  if (random.one_in(3)) faults.daemon_crash = Duration::seconds(random.between(5, 40));
+  faults.drop = random.below(200);
+  faults.slow_sync = random.below(300);
+}
+
 }  // namespace
 
 std::optional<Theme> theme_named(std::string_view name) {
@@ -280,7 +304,8 @@ Theme theme_of(std::uint64_t seed) {
   if (random.one_in(2)) return Theme::kMix;
   // Little happens in it: a few are enough.
   if (seed % kPauseEvery == kPauseEvery / 2) return Theme::kPauses;
-  return kThemes[static_cast<std::size_t>(random.below(kThemes.size() - 1))].theme;
+  if (seed % kPauseEvery == kPauseEvery / 4) return Theme::kDrills;
+  return kThemes[static_cast<std::size_t>(random.below(kDrawn))].theme;
 }
 
 void apply_theme(Theme theme, Scenario& scenario) {
@@ -299,6 +324,7 @@ void apply_theme(Theme theme, Scenario& scenario) {
     case Theme::kHangs: return hangs(random, scenario);
     case Theme::kCommits: return commits(random, scenario);
     case Theme::kPauses: return pauses(random, scenario);
+    case Theme::kDrills: return drills(random, scenario);
   }
 }
 

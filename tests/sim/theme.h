@@ -27,6 +27,7 @@ enum class Theme : std::uint8_t {
   kHangs,        // ranks cease to get on, and operators and debuggers stop them on purpose
   kCommits,      // ranks commit checkpoints, also those whose generation is over, and supervisors die in between
   kPauses,       // everything stands still together, and goes on; nothing else happens
+  kDrills,  // a drill kills ranks and hosts and says so, while others die of their host, and supervisors of nothing
 };
 
 struct ThemeName {
@@ -47,6 +48,7 @@ inline constexpr std::array kThemes = {
     ThemeName{Theme::kHangs, "hangs"},
     ThemeName{Theme::kCommits, "commits"},
     ThemeName{Theme::kPauses, "pauses"},
+    ThemeName{Theme::kDrills, "drills"},
 };
 
 std::optional<Theme> theme_named(std::string_view name);
