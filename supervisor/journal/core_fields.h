@@ -30,6 +30,7 @@ MONARCH_FIELDS(IdleNoted, left);
 MONARCH_FIELDS(PortsReserved, host, reserved);
 MONARCH_FIELDS(RankChanged, host, report, ended_at, uncertainty, step, grants_until, evidence_at, step_at);
 MONARCH_FIELDS(GangProgressed, mesh, gang, generation, step, at);
+MONARCH_FIELDS(GangPaused, mesh, gang, generation, from, to);
 MONARCH_FIELDS(RankHung, host, process, why, phase, waited, limit, action, stacks);
 MONARCH_FIELDS(HostsHeld, silent, of, until);
 MONARCH_FIELDS(OperatorAsked, wish, ranks, hosts, who);

@@ -378,7 +378,8 @@ void WorkerLinks::note_change(HostId host, const RankReport& report) {
   note_step(host, report);
 }
 
-// The first of a generation, and the first beyond all that were reached before: two of a generation at most.
+// The first of a generation, and the first beyond all that were reached before: two of a generation at most. And what
+// was a pause, as there is one in a second at most.
 void WorkerLinks::note_step(HostId host, const RankReport& report) {
   const RankProgress& said = report.progress;
   if (!said.first || report.phase != RankPhase::kRunning || !core_.has_rank(report.process.rank)) return;
@@ -394,6 +395,10 @@ void WorkerLinks::note_step(HostId host, const RankReport& report) {
   };
   if (!state.first_step) decide(*said.first);
   if (said.past && state.furthest && !state.caught_up && said.past->step > *state.furthest) decide(*said.past);
+  if (!said.step) return;
+  const auto paused = pauses_.heard(report.process.rank.mesh, gang, report.process.generation, *said.step,
+                                    liveness_.to_ours(host, said.at));
+  if (paused) (void)handlers_.decide(*paused);
 }
 
 void WorkerLinks::add_progress(JobStatus& status) const {

@@ -18,6 +18,7 @@
 
 #include "supervisor/core/health/liveness.h"
 #include "supervisor/core/health/pace.h"
+#include "supervisor/core/health/pause_watch.h"
 #include "supervisor/core/health/term_claims.h"
 #include "supervisor/core/job/job_core.h"
 #include "transport/base/ids.h"
@@ -176,6 +177,7 @@ class WorkerLinks {
   LinkTable table_;
   Liveness liveness_;
   TermClaims claims_;
+  PauseWatch pauses_;
   LinkDrops drops_;
   std::vector<Peer> peers_;
   std::set<Incarnation> copied_;

@@ -236,6 +236,12 @@ void JobCore::on(const GangProgressed& event) {
   tell_caught_up(event, at);
 }
 
+void JobCore::on(const GangPaused& event) {
+  GangState& state = gang(event.mesh, event.gang);
+  if (state.generation != event.generation || state.phase != GangPhase::kRunning) return;
+  stood_still(state.time, event.from, std::min(event.to, now_));
+}
+
 // Where its time goes from now on.
 std::optional<TimeBin> JobCore::bin_of(const GangState& gang) const {
   switch (gang.phase) {

@@ -140,6 +140,15 @@ struct GangProgressed {
   Instant at;  // when it said so, on the supervisor's clock
 };
 
+// No rank of this gang named a new step for longer than usual, and one of them has again.
+struct GangPaused {
+  MeshId mesh;
+  GangId gang;
+  Generation generation;
+  Instant from;  // the last step before it, on the supervisor's clock
+  Instant to;
+};
+
 // A rank makes no progress: it stands still, or its phase has lasted longer than it may.
 struct RankHung {
   HostId host;
@@ -228,10 +237,10 @@ struct StoodStill {
 // next_deadline() has passed.
 struct DeadlinePassed {};
 
-using CoreEvent =
-    std::variant<JobBegun, SupervisorReturned, WorkerLaunched, WorkerLaunchFailed, WorkerJoined, WorkerEnded,
-                 HostSilent, PortsReserved, RankChanged, StopOrdered, DeadlinePassed, HostDoubted, IdleNoted,
-                 GangProgressed, RankHung, HostsHeld, OperatorAsked, CheckpointCommitted, PeopleTold, HoldAsked,
-                 WorkerFailing, HostNamed, EndForeseen, GangsInherited, StoodStill, HostDistrusted, DrillNoted>;
+using CoreEvent = std::variant<JobBegun, SupervisorReturned, WorkerLaunched, WorkerLaunchFailed, WorkerJoined,
+                               WorkerEnded, HostSilent, PortsReserved, RankChanged, StopOrdered, DeadlinePassed,
+                               HostDoubted, IdleNoted, GangProgressed, RankHung, HostsHeld, OperatorAsked,
+                               CheckpointCommitted, PeopleTold, HoldAsked, WorkerFailing, HostNamed, EndForeseen,
+                               GangsInherited, StoodStill, HostDistrusted, DrillNoted, GangPaused>;
 
 }  // namespace monarch

@@ -43,6 +43,15 @@ void named_step(Ledger& ledger, TimeBin bin, Instant at) {
   enter(ledger, bin, at);
 }
 
+void stood_still(Ledger& ledger, Instant from, Instant to) {
+  if (ledger.bin != TimeBin::kNew && ledger.bin != TimeBin::kRedone) return;
+  const Instant begins = std::max(from, ledger.since);
+  if (to <= begins) return;
+  const TimeBin works = *ledger.bin;
+  enter(ledger, TimeBin::kStill, begins);
+  enter(ledger, works, to);
+}
+
 Duration spent_in(const Ledger& ledger, TimeBin bin, Instant now) {
   const Duration before = ledger.spent[static_cast<std::size_t>(bin)];
   return ledger.bin == bin && now > ledger.since ? before + (now - ledger.since) : before;

@@ -6,7 +6,7 @@
 //
 //   new        steps that none of its generations had done; where its program names none: since it was ready
 //   redone     steps that it does again after a start
-//   still      from its last sign of life to where its failure was seen
+//   still      from its last sign of life to where its failure was seen, and pauses that are longer than usual
 //   deciding   from there to its next START: the first cause, the fence of what may still act, back-off
 //   waiting    for hosts, for other meshes; or parked
 //   launching  from START until every rank was executed
@@ -49,6 +49,8 @@ struct Ledger {
 void enter(Ledger& ledger, std::optional<TimeBin> bin, Instant at);
 // It has named its first step of this generation: until then it was starting, ready or not.
 void named_step(Ledger& ledger, TimeBin bin, Instant at);
+// It worked on nothing from `from` to `to`; what of that is before the last change of bin stays where it is.
+void stood_still(Ledger& ledger, Instant from, Instant to);
 // Until then, with what is under way.
 Duration spent_in(const Ledger& ledger, TimeBin bin, Instant now);
 

@@ -401,6 +401,26 @@ TEST(WorkerLinks, TellOfProgressOnceAStepIsBeyondThoseOfAllFailures) {
   EXPECT_NE(told[0].find("; 100 steps were done again"), std::string::npos) << told[0];
 }
 
+TEST(WorkerLinks, TellOfAPauseBetweenTheStepsOfAGang) {
+  Links job(false, fixtures::job_that_recovers(2, 1, 4));
+  const Instant begun = job.driver().now;
+  const auto says_step = [&](std::uint64_t step, Duration since) {
+    RankReport report = job.driver().report_of(kFirst, RankPhase::kRunning);
+    report.progress.step = step;
+    report.progress.first = StepMark{1, begun};
+    report.progress.at = begun + since;
+    job.driver().now = begun + since;
+    job.beats(HostId(0), report);
+  };
+  for (std::uint64_t step = 1; step <= 20; ++step) {
+    says_step(step, Duration::milliseconds(100) * static_cast<std::int64_t>(step));
+  }
+  const auto still = [&] { return spent_in(job.driver().gang(0).time, TimeBin::kStill, job.driver().now); };
+  EXPECT_EQ(still(), Duration::zero());
+  says_step(21, Duration::seconds(6));
+  EXPECT_NEAR(static_cast<double>(still().count_milliseconds()), 4'000, 20);
+}
+
 TEST(WorkerLinks, LetAnEndThatAnotherGenerationFollowsBeForgottenOnceThatIsDurable) {
   Links job(false, fixtures::job_that_recovers(2, 1, 4));
   job.dial();

@@ -91,6 +91,28 @@ TEST_F(JobCoreLedger, CountsWhatPassedUntilAFailureWasSeenAsStill) {
   EXPECT_EQ(of(spent(1), "still"), 0);
 }
 
+TEST_F(JobCoreLedger, CountsALongPauseAsStill) {
+  driver_.run_all();
+  steps(1);
+  pass(Duration::seconds(10));
+  const GangPaused paused{.mesh = MeshId(0),
+                          .gang = GangId(0),
+                          .generation = driver_.gang(0).generation,
+                          .from = driver_.now - Duration::seconds(4),
+                          .to = driver_.now - Duration::seconds(1)};
+  driver_.step(paused, Duration());
+  EXPECT_EQ(of(spent(), "still"), 3'000);
+  EXPECT_NEAR(of(spent(), "new"), 7'000, 8);
+  driver_.step(paused, Duration());
+  EXPECT_EQ(of(spent(), "still"), 3'000) << "it is known, and over";
+  GangPaused wild = paused;
+  wild.from = Instant();
+  wild.to = driver_.now + Duration::seconds(1'000'000);
+  driver_.step(wild, Duration());
+  EXPECT_LE(driver_.gang(0).time.since, driver_.now);
+  EXPECT_NEAR(static_cast<double>(all(0)), static_cast<double>(all(1)), 8.0);
+}
+
 // A host's clock says what it likes, and the parts add up.
 TEST_F(JobCoreLedger, BelievesNoTimeBeforeTheStartOrAfterNow) {
   driver_.run_all();
