@@ -20,6 +20,7 @@
 #include "transport/base/clock.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/json.h"
+#include "transport/base/marks.h"
 #include "transport/base/text.h"
 #include "transport/loop/event_loop.h"
 #include "transport/loop/signals.h"
@@ -157,9 +158,12 @@ Result<Guard> spawn_guard(const JobDirectory& job, const SupervisorBinaries& bin
   }
 
   const std::string number = text(ready.writer.get());
-  std::vector<std::string> argv = {binaries.monarch, options.away ? "launch-for" : "supervise",
-                                   "--job-dir",      job.directory.path(),
-                                   "--ready-fd",     number};
+  std::vector<std::string> argv = {binaries.monarch,
+                                   options.away ? "launch-for" : std::string(kSuperviseArgument),
+                                   std::string(kJobDirectoryArgument),
+                                   job.directory.path(),
+                                   "--ready-fd",
+                                   number};
   if (!options.away) {
     std::vector<std::string> guard = {binaries.worker, "keep", "--ready-fd", number, "--lock-fd", text(lock.get())};
     // Of the first supervisor alone: of those after it nobody has said that no other holds the job by then.

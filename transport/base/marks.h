@@ -4,6 +4,8 @@
 // job left finds them by their command line. Ranks, and what they start, are found by their environment; see
 // launcher_variables.h.
 //
+// A supervisor's mark is its job's directory.
+//
 // Thread: constants.
 
 #include <string_view>
@@ -12,6 +14,7 @@ namespace monarch {
 
 // monarch-worker [daemon|post|vault|step] --job UUID --host NAME
 // monarch-worker workspace --job UUID --host NAME --job-id ID
+// monarch supervise --job-dir DIRECTORY ...
 inline constexpr std::string_view kDaemonArgument = "daemon";
 inline constexpr std::string_view kVaultArgument = "vault";
 inline constexpr std::string_view kPostArgument = "post";
@@ -20,5 +23,7 @@ inline constexpr std::string_view kWorkspaceArgument = "workspace";
 inline constexpr std::string_view kJobArgument = "--job";
 inline constexpr std::string_view kHostArgument = "--host";
 inline constexpr std::string_view kJobIdArgument = "--job-id";
+inline constexpr std::string_view kSuperviseArgument = "supervise";
+inline constexpr std::string_view kJobDirectoryArgument = "--job-dir";
 
 }  // namespace monarch

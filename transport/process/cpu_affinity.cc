@@ -24,20 +24,20 @@ class CpuSet {
 
 }  // namespace
 
-std::vector<std::uint32_t> usable_cpus() {
+std::vector<std::uint32_t> usable_cpus(pid_t thread) {
   const CpuSet set;
   std::vector<std::uint32_t> usable;
-  if (::sched_getaffinity(0, CpuSet::size(), set.get()) != 0) return usable;
+  if (::sched_getaffinity(thread, CpuSet::size(), set.get()) != 0) return usable;
   for (std::size_t cpu = 0; cpu < kMostCpus; ++cpu) {
     if (CPU_ISSET_S(cpu, CpuSet::size(), set.get())) usable.push_back(static_cast<std::uint32_t>(cpu));
   }
   return usable;
 }
 
-bool bind_to_cpus(const std::vector<std::uint32_t>& cpus) {
+bool bind_to_cpus(const std::vector<std::uint32_t>& cpus, pid_t thread) {
   const CpuSet set;
   for (const std::uint32_t cpu : cpus) CPU_SET_S(cpu, CpuSet::size(), set.get());
-  return ::sched_setaffinity(0, CpuSet::size(), set.get()) == 0;
+  return ::sched_setaffinity(thread, CpuSet::size(), set.get()) == 0;
 }
 
 }  // namespace monarch

@@ -1,8 +1,10 @@
 #pragma once
 
-// The processors of this process, by the kernel's numbers.
+// The processors of a thread, by the kernel's numbers; 0 is the calling one.
 //
-// Thread: any; they are the calling thread's.
+// Thread: any.
+
+#include <sys/types.h>
 
 #include <cstdint>
 #include <vector>
@@ -10,9 +12,9 @@
 namespace monarch {
 
 // That it may run on; none where the kernel does not say.
-std::vector<std::uint32_t> usable_cpus();
+std::vector<std::uint32_t> usable_cpus(pid_t thread = 0);
 
 // It, and what it will fork and execute, runs on these alone. False with errno set.
-bool bind_to_cpus(const std::vector<std::uint32_t>& cpus);
+bool bind_to_cpus(const std::vector<std::uint32_t>& cpus, pid_t thread = 0);
 
 }  // namespace monarch

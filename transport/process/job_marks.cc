@@ -60,6 +60,13 @@ std::optional<WorkerMark> worker_mark(pid_t pid) {
   return WorkerMark{.uuid = arguments[first + 1], .host = arguments[first + 3], .keeper = keeper};
 }
 
+std::optional<std::string> supervisor_mark(pid_t pid) {
+  const std::vector<std::string> arguments = arguments_of(pid);
+  const bool supervises =
+      arguments.size() > 3 && arguments[1] == kSuperviseArgument && arguments[2] == kJobDirectoryArgument;
+  return supervises ? std::optional(arguments[3]) : std::nullopt;
+}
+
 std::optional<std::string> job_mark(pid_t pid) {
   if (auto worker = worker_mark(pid)) return worker->uuid;
   auto uuid = environment_value(pid, kJobUuidVariable);

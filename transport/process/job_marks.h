@@ -32,6 +32,8 @@ struct WorkerMark {
   bool keeper = false;
 };
 std::optional<WorkerMark> worker_mark(pid_t pid);
+// The directory of the job that this process of ours decides about; nothing where it is no supervisor.
+std::optional<std::string> supervisor_mark(pid_t pid);
 
 // The uuid of the job that a live process of ours belongs to, in hexadecimal; nothing if it carries no mark.
 std::optional<std::string> job_mark(pid_t pid);
