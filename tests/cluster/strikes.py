@@ -42,7 +42,7 @@ class Strikes:
 
     def strike(self, what, whom=HOST, mesh="", rank=0, processes=0, address="", ports=(), way=BOTH, percent=100):
         """Once it is in effect: the processes that were struck, as the host numbers them."""
-        order = [what, whom, self.uuid, self.host.name, mesh, rank, processes, address, list(ports), way, percent]
+        order = [what, whom, self.uuid, self.host.name, mesh, rank, processes, address, list(ports), way, percent, 0, 0, ""]
         error, struck = self._ask(order, False)
         self.test.assertEqual(error, "")
         return struck
@@ -52,12 +52,12 @@ class Strikes:
 
     def _ask(self, order, undo):
         import msgpack
-        request = [["", ""], LIFE_NS, PATIENCE_NS, False, False, None, 0, [], [], [], [], [], None, order, undo]
+        request = [["", ""], LIFE_NS, PATIENCE_NS, False, False, None, 0, [], [], [], [], [], None, order, undo, False]
         packed = msgpack.packb(request)
         self.check.stdin.write(b"%d\n" % len(packed) + packed)
         self.check.stdin.flush()
         size = int(self.check.stdout.readline())
-        return msgpack.unpackb(self.check.stdout.read(size))[-1]
+        return msgpack.unpackb(self.check.stdout.read(size))[-2][:2]
 
 
 def ports_of(test, job):

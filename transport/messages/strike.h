@@ -7,6 +7,7 @@
 // Thread: values.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,12 +59,15 @@ struct StrikeOrder {
   std::vector<std::uint16_t> ports;
   StrikeWay way = StrikeWay::kBoth;
   std::uint32_t percent = 100;
-  // kFlood: bytes a second; 0: kFloodBytes. kMemoryPressure: bytes that stay available.
+  // kFlood: bytes a second; 0: kFloodBytes. kMemoryPressure: bytes that stay available, 5 % of the memory at least.
   std::uint64_t size = 0;
-  std::int32_t supervisor_pid = 0;  // kSupervisor: as the job's status says it; it is believed for its job's mark alone
+  // kSupervisor: its number, as the job's status says it, which is believed where its command line names the job's
+  // directory.
+  std::int32_t supervisor_pid = 0;
+  std::string job_directory;
 };
 MONARCH_FIELDS(StrikeOrder, what, whom, job_uuid, host, mesh, rank, processes, address, ports, way, percent, size,
-               supervisor_pid)
+               supervisor_pid, job_directory)
 
 inline constexpr std::uint64_t kFloodBytes = 1U << 20U;
 
@@ -73,7 +77,10 @@ struct StrikeSeen {
   // By the host's clock: before the first blow, and once it was seen to be in effect.
   WallTime struck_at = {};
   WallTime seen_at = {};
+  // Of one that was taken back: whether somebody whom it struck has ended meanwhile. Nothing: of its kind that says
+  // nothing.
+  std::optional<bool> felt = {};
 };
-MONARCH_FIELDS(StrikeSeen, error, struck, struck_at, seen_at)
+MONARCH_FIELDS(StrikeSeen, error, struck, struck_at, seen_at, felt)
 
 }  // namespace monarch

@@ -1,6 +1,7 @@
 #include "worker/core/strike_plan.h"
 
 #include <algorithm>
+#include <charconv>
 #include <csignal>
 
 #include "transport/base/text.h"
@@ -8,6 +9,10 @@
 namespace monarch {
 
 namespace {
+
+constexpr double kSlowShare = 0.7;
+constexpr double kWantsMore = 0.1;
+constexpr std::uint64_t kLeastPercentLeft = 5;
 
 int signal_of(StrikeWhat what) {
   switch (what) {
@@ -47,7 +52,7 @@ std::string name_of(const StrikeOrder& order) {
     case StrikeWhom::kKeeper: return "keeper";
     case StrikeWhom::kWorker: return "worker";
     case StrikeWhom::kHost: return "process";
-    case StrikeWhom::kSupervisor: return text("supervisor with the number ", order.supervisor_pid);
+    case StrikeWhom::kSupervisor: return "supervisor";
   }
   return "";
 }
@@ -62,10 +67,14 @@ bool is_numeric(const std::string& address) {
 Result<std::vector<Blow>> plan_strike(const StrikeOrder& order, const std::vector<StrikeCandidate>& there) {
   const int signal = signal_of(order.what);
   const bool of_ranks = order.what == StrikeWhat::kSegv || order.what == StrikeWhat::kAbort;
-  const bool of_nobody = order.what == StrikeWhat::kBusy || order.what == StrikeWhat::kCut;
+  const bool of_nobody =
+      order.what == StrikeWhat::kBusy || order.what == StrikeWhat::kCut || order.what == StrikeWhat::kMemoryPressure;
   if (of_nobody) return Error{ErrorCode::kInvalid, "this strike hits no process"};
   if (of_ranks && order.whom != StrikeWhom::kRank) {
     return Error{ErrorCode::kInvalid, "SEGV and ABRT are for a rank: nothing else dies of its own doing"};
+  }
+  if (order.whom == StrikeWhom::kSupervisor && order.what != StrikeWhat::kKill && order.what != StrikeWhat::kStop) {
+    return Error{ErrorCode::kInvalid, "a supervisor is killed or stopped, and nothing else is done to it"};
   }
   std::vector<StrikeCandidate> meant;
   std::copy_if(there.begin(), there.end(), std::back_inserter(meant),
@@ -79,6 +88,35 @@ Result<std::vector<Blow>> plan_strike(const StrikeOrder& order, const std::vecto
   return blows;
 }
 
+std::string tracing_refused(std::optional<std::uint64_t> ptrace_scope) {
+  if (ptrace_scope.value_or(0) > 0) return text("refused by Yama (ptrace_scope ", *ptrace_scope, ")");
+  return "refused by the kernel: it lets no other process of this user trace it";
+}
+
+Result<std::uint64_t> memory_to_leave(std::uint64_t size, std::uint64_t total) {
+  const std::uint64_t least = total / 100 * kLeastPercentLeft;
+  if (size >= least) return size;
+  return Error{ErrorCode::kInvalid, text(amount_text(size), " are too little to leave: a host of ", amount_text(total),
+                                         " needs ", amount_text(least), ", which is 5 %")};
+}
+
+bool is_slow(const CpuUse& use) {
+  const double over = use.over.count_seconds();
+  return use.ran.count_seconds() <= kSlowShare * over && use.waited.count_seconds() >= kWantsMore * over;
+}
+
+std::uint64_t packets_counted(std::string_view listing) {
+  constexpr std::string_view kCounted = "counter packets ";
+  std::uint64_t all = 0;
+  for (std::size_t at = 0; (at = listing.find(kCounted, at)) != std::string_view::npos;) {
+    at += kCounted.size();
+    std::uint64_t counted = 0;
+    (void)std::from_chars(listing.data() + at, listing.data() + listing.size(), counted);  // no number: none
+    all += counted;
+  }
+  return all;
+}
+
 Result<std::string> cut_script(const StrikeOrder& order, const std::string& table) {
   if (order.what != StrikeWhat::kCut) return Error{ErrorCode::kInvalid, "this strike cuts nothing"};
   if (!is_numeric(order.address)) return Error{ErrorCode::kInvalid, "what is cut is named by a numeric address"};
@@ -87,11 +125,12 @@ Result<std::string> cut_script(const StrikeOrder& order, const std::string& tabl
   std::vector<std::string> ports;
   for (const std::uint16_t port : order.ports) ports.push_back(text(port));
   const std::string family = order.address.find(':') == std::string::npos ? "ip" : "ip6";
-  const std::string some = order.percent == 100 ? "" : text("numgen random mod 100 < ", order.percent, " ");
+  // Counted before it is drawn, so that a small loss is seen to be there before its first packet is lost.
+  const std::string some = order.percent == 100 ? "" : text(" numgen random mod 100 < ", order.percent);
   const auto chain = [&](const char* hook, const char* address, const char* port) {
     return text("  chain ", hook, " {\n    type filter hook ", hook, " priority -300; policy accept;\n    ", family,
-                " ", address, " ", order.address, " tcp ", port, " { ", join(ports, ", "), " } ", some,
-                "counter drop\n  }\n");
+                " ", address, " ", order.address, " tcp ", port, " { ", join(ports, ", "), " } counter", some,
+                " drop\n  }\n");
   };
   std::string script = text("table inet ", table, " {\n");
   if (order.way != StrikeWay::kOut) script += chain("input", "saddr", "sport");

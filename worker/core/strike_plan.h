@@ -1,15 +1,18 @@
 #pragma once
 
 // plan_strike(): whom of a job's processes on a host a strike hits, with which signal, in which order. Keepers come
-// first, then daemons: they must not see what happens to the others.
+// first, then daemons: they must not see what happens to the others. And what else a strike decides by.
 //
 // Thread: values.
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "transport/base/result.h"
+#include "transport/base/time.h"
 #include "transport/messages/strike.h"
 
 namespace monarch {
@@ -31,6 +34,23 @@ struct Blow {
 
 // kInvalid: it makes no sense. kNotFound: nobody of that kind is there.
 Result<std::vector<Blow>> plan_strike(const StrikeOrder& order, const std::vector<StrikeCandidate>& there);
+
+// What the kernel means by refusing to have a process traced, with /proc/sys/kernel/yama/ptrace_scope as it is there.
+std::string tracing_refused(std::optional<std::uint64_t> ptrace_scope);
+
+// How many bytes of this memory are to stay available. kInvalid: fewer than a host needs.
+Result<std::uint64_t> memory_to_leave(std::uint64_t size, std::uint64_t total);
+
+// What the threads of a rank did in this time; it is slow where it got little of its processor and waited for more.
+struct CpuUse {
+  Duration ran;
+  Duration waited;  // to run
+  Duration over;    // of the wall
+};
+bool is_slow(const CpuUse& use);
+
+// The packets that `nft list table` says its rules counted.
+std::uint64_t packets_counted(std::string_view listing);
 
 // The script for `nft -f -` that drops what kCut is to drop, in a table of its own. kInvalid: it makes no sense.
 Result<std::string> cut_script(const StrikeOrder& order, const std::string& table);

@@ -4,22 +4,19 @@
 // ends and what it cuts passes again, also where this process is killed: a child of it waits for that and does the
 // same.
 //
-// It decides nothing: worker/core/strike_plan does.
+// It decides nothing, which worker/core/strike_plan does, and knows no kind of strike: those are effects (effect.h).
 //
 // Thread: the main one of a process that has no other, for it forks.
 
 #include <sys/types.h>
 
 #include <memory>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "transport/base/result.h"
 #include "transport/base/time.h"
 #include "transport/base/unique_fd.h"
 #include "transport/messages/strike.h"
-#include "worker/drill/struck_limits.h"
+#include "worker/drill/effect.h"
 
 namespace monarch {
 
@@ -31,30 +28,19 @@ class Strike {
   Strike(const Strike&) = delete;
   Strike& operator=(const Strike&) = delete;
 
-  const std::vector<pid_t>& struck() const { return struck_; }
-  // Before the first blow; and when it was seen to be in effect.
-  WallTime struck_at() const { return struck_at_; }
-  WallTime seen_at() const { return seen_at_; }
+  // Whom it struck, and when; once it is taken back whether it was felt.
+  const StrikeSeen& seen() const { return seen_; }
   // Once it is seen not to be in effect any more. A second time it does nothing.
   Status undo(Duration patience);
 
  private:
-  Strike() = default;
+  explicit Strike(std::unique_ptr<Effect> effect) : effect_(std::move(effect)) {}
 
-  Status hit(const StrikeOrder& order, Duration patience);
-  Status lower(const StrikeOrder& order);
-  Status keep_busy(std::uint32_t processes);
-  Status cut(const StrikeOrder& order);
   Status guard();
 
-  WallTime struck_at_;
-  WallTime seen_at_;
-  std::vector<pid_t> struck_;
-  std::vector<UniqueFd> stopped_;                 // of those that are to go on
-  std::vector<std::pair<pid_t, UniqueFd>> busy_;  // children
-  StruckLimits limits_;
-  std::string table_;  // of nft
-  UniqueFd alive_;     // whose end the guarding child reads
+  std::unique_ptr<Effect> effect_;
+  StrikeSeen seen_;
+  UniqueFd alive_;  // whose end the guarding child reads
   pid_t guard_ = 0;
 };
 

@@ -11,15 +11,11 @@
 #include <utility>
 
 #include "transport/base/text.h"
+#include "worker/drill/targets.h"
 
 namespace monarch {
 
 namespace {
-
-bool lives(const ProcessEntry& known) {
-  const auto now = read_process(known.pid);
-  return now && now->start == known.start && !now->dead();
-}
 
 bool are_same(const rlimit& one, const rlimit& other) {
   return one.rlim_cur == other.rlim_cur && one.rlim_max == other.rlim_max;
@@ -58,7 +54,7 @@ std::vector<pid_t> StruckLimits::lower() {
   for (const Lowered& one : lowered_) {
     const pid_t pid = one.process.pid;
     rlimit now{};
-    const bool done = lives(one.process) && ::prlimit(pid, one.resource, &one.now, nullptr) == 0 &&
+    const bool done = !is_gone(one.process) && ::prlimit(pid, one.resource, &one.now, nullptr) == 0 &&
                       ::prlimit(pid, one.resource, nullptr, &now) == 0 && are_same(now, one.now);
     if (done) lowered.push_back(pid);
   }
@@ -69,11 +65,12 @@ Status StruckLimits::restore() {
   Status restored;
   for (const Lowered& one : std::exchange(lowered_, {})) {
     rlimit now{};
-    if (!lives(one.process)) continue;
+    if (is_gone(one.process)) continue;
     const bool done = ::prlimit(one.process.pid, one.resource, &one.before, nullptr) == 0 &&
                       ::prlimit(one.process.pid, one.resource, nullptr, &now) == 0 && are_same(now, one.before);
-    if (!done && lives(one.process)) {
+    if (!done && !is_gone(one.process)) {
       restored = Error{ErrorCode::kTimeout, text("process ", one.process.pid, " has not the limit that it had")};
+      lowered_.push_back(one);
     }
   }
   return restored;

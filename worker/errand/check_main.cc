@@ -4,11 +4,14 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "transport/base/clock.h"
 #include "transport/base/exit_code.h"
@@ -21,6 +24,7 @@
 #include "transport/wire/codec.h"
 #include "worker/core/environment.h"
 #include "worker/drill/strike.h"
+#include "worker/errand/fault_rights.h"
 #include "worker/errand/folder_facts.h"
 #include "worker/errand/host_facts.h"
 
@@ -33,14 +37,27 @@ namespace {
 constexpr Duration kFirstWord = Duration::seconds(60);  // of the doctor's; a request says how long to live
 constexpr std::size_t kRequestReadBytes = 65'536;
 
+bool stands_still(const ProcessEntry& entry) { return entry.state == 'T' || entry.state == 't'; }
+
 WorkerThere look_for(const WorkerMarks& marks) {
   WorkerThere found;
-  for (const ProcessEntry& entry : processes_of_job({.uuid = marks.job_uuid, .host = marks.host})) {
+  std::vector<pid_t> keepers;
+  const std::vector<ProcessEntry> there = processes_of_job({.uuid = marks.job_uuid, .host = marks.host});
+  for (const ProcessEntry& entry : there) {
     ++found.processes;
     const auto worker = worker_mark(entry.pid);
     if (!worker || !worker->keeper || worker->uuid != marks.job_uuid) continue;
     ++found.keepers;
-    found.stopped += entry.state == 'T' || entry.state == 't' ? 1U : 0U;
+    found.stopped += stands_still(entry) ? 1U : 0U;
+    keepers.push_back(entry.pid);
+  }
+  for (const ProcessEntry& entry : there) {
+    const auto rank = environment_value(entry.pid, "MONARCH_RANK");
+    if (!rank || std::find(keepers.begin(), keepers.end(), entry.parent) == keepers.end()) continue;
+    found.ranks.push_back({.mesh = environment_value(entry.pid, "MONARCH_MESH").value_or(""),
+                           .rank = static_cast<std::uint32_t>(std::strtoul(rank->c_str(), nullptr, 10)),
+                           .generation = environment_value(entry.pid, "MONARCH_GENERATION").value_or(""),
+                           .stopped = stands_still(entry)});
   }
   return found;
 }
@@ -125,6 +142,7 @@ class Check {
     }
     for (const TokenOrder& order : request.read) answer.read.push_back(read_token(order, request.patience));
     if (request.strike || request.undo) answer.struck = strike(request);
+    if (request.rights) answer.rights = fault_rights();
     if (request.worker && is_job_uuid(request.worker->job_uuid)) answer.worker = look_for(*request.worker);
     return answer;
   }
@@ -132,16 +150,14 @@ class Check {
   // One at a time: the last one is taken back first.
   StrikeSeen strike(const CheckRequest& request) {
     const Status undone = strike_ ? strike_->undo(request.patience) : Status();
+    const std::optional<bool> felt = strike_ ? strike_->seen().felt : std::nullopt;
     strike_.reset();
-    if (!undone.ok()) return {.error = undone.error().message, .struck = {}};
-    if (!request.strike) return {};
+    if (!undone.ok()) return {.error = undone.error().message, .struck = {}, .felt = felt};
+    if (!request.strike) return {.error = {}, .struck = {}, .felt = felt};
     auto begun = Strike::begin(*request.strike, request.patience);
     if (!begun.ok()) return {.error = begun.error().message, .struck = {}};
     strike_ = std::move(*begun);
-    return {.error = {},
-            .struck = {strike_->struck().begin(), strike_->struck().end()},
-            .struck_at = strike_->struck_at(),
-            .seen_at = strike_->seen_at()};
+    return strike_->seen();
   }
 
   Environment environment_;

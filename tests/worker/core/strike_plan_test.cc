@@ -76,8 +76,53 @@ TEST(StrikePlan, CutsBothWaysOrOne) {
   out.way = StrikeWay::kOut;
   out.percent = 10;
   out.address = "fd77::1";
-  EXPECT_NE(cut_script(out, "t")->find("ip6 daddr fd77::1 tcp dport { 4711, 4712 } numgen random mod 100 < 10 counter"),
-            std::string::npos);
+  EXPECT_NE(
+      cut_script(out, "t")->find("ip6 daddr fd77::1 tcp dport { 4711, 4712 } counter numgen random mod 100 < 10 drop"),
+      std::string::npos);
+}
+
+TEST(StrikePlan, CountsPacketsThatNftTellsOf) {
+  EXPECT_EQ(packets_counted(""), 0U);
+  EXPECT_EQ(packets_counted("a counter packets 0 bytes 0 drop\nb counter packets 3 bytes 180 drop\n"
+                            "c counter packets 40 bytes 9 numgen random mod 100 < 10 drop"),
+            43U);
+  EXPECT_EQ(packets_counted("counter packets "), 0U);
+}
+
+TEST(StrikePlan, KillsOrStopsASupervisorAndNothingElse) {
+  const std::vector<StrikeCandidate> there = {{.pid = 9, .role = StrikeRole::kSupervisor}};
+  const auto plan = plan_strike({.what = StrikeWhat::kKill, .whom = StrikeWhom::kSupervisor}, there);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->front().pid, 9);
+  EXPECT_EQ(plan_strike({.what = StrikeWhat::kTerm, .whom = StrikeWhom::kSupervisor}, there).error().code,
+            ErrorCode::kInvalid);
+  EXPECT_EQ(plan_strike({.what = StrikeWhat::kKill, .whom = StrikeWhom::kSupervisor}, kThere).error().message,
+            "no supervisor of the job is on this host");
+}
+
+TEST(StrikePlan, CallsSlowWhoGetsLittleAndWantsMore) {
+  const auto use = [](int ran, int waited) {
+    return CpuUse{
+        .ran = Duration::milliseconds(ran), .waited = Duration::milliseconds(waited), .over = Duration::seconds(1)};
+  };
+  EXPECT_TRUE(is_slow(use(500, 500)));
+  EXPECT_TRUE(is_slow(use(700, 2000))) << "of many threads";
+  EXPECT_FALSE(is_slow(use(710, 290)));
+  EXPECT_FALSE(is_slow(use(300, 50))) << "it wants no more";
+}
+
+TEST(StrikePlan, LeavesAHostATwentiethOfItsMemory) {
+  EXPECT_EQ(memory_to_leave(50, 1000).value(), 50U);
+  const auto refused = memory_to_leave(1U << 20U, 100U << 20U);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message, "1MiB are too little to leave: a host of 100MiB needs 5MiB, which is 5 %");
+}
+
+TEST(StrikePlan, SaysWhoRefusesToHaveAProcessTraced) {
+  EXPECT_EQ(tracing_refused(1), "refused by Yama (ptrace_scope 1)");
+  const std::string kernel = "refused by the kernel: it lets no other process of this user trace it";
+  EXPECT_EQ(tracing_refused(0), kernel);
+  EXPECT_EQ(tracing_refused(std::nullopt), kernel);
 }
 
 TEST(StrikePlan, TakesNothingForAnAddressThatNftCouldTakeForMore) {
