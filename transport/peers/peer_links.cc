@@ -12,6 +12,7 @@ namespace monarch {
 namespace {
 
 constexpr Duration kPublishAgain = Duration::milliseconds(100);
+constexpr Duration kDialAgain = Duration::milliseconds(250);
 
 // The header of a message, which counts as long as libzmq has it.
 class QueuedMessage {
@@ -85,7 +86,10 @@ Status PeerLinks::watch_descriptors() {
   return {};
 }
 
-PeerLinks::~PeerLinks() { loop_.loop().cancel(publish_timer_); }
+PeerLinks::~PeerLinks() {
+  loop_.loop().cancel(publish_timer_);
+  for (const auto& [host, timer] : redials_) loop_.loop().cancel(timer);
+}
 
 void PeerLinks::set_peers(const std::vector<PeerAddress>& peers) {
   peers_.clear();
@@ -114,13 +118,22 @@ void PeerLinks::publish() {
 void PeerLinks::dial(HostId host) {
   const auto known = dialled_.find(host);
   if (known == dialled_.end()) {
-    if (const Status opened = open_client(host); !opened.ok()) {
-      log_warn("the ", options_.kind, " of host ", host.value(), " cannot be dialled: ", opened.error().message);
-    }
+    const Status opened = redials_.contains(host) ? Status() : open_client(host);
+    if (opened.ok()) return;
+    log_warn("the ", options_.kind, " of host ", host.value(), " cannot be dialled: ", opened.error().message);
+    if (peers_.contains(host)) dial_again(host);
     return;
   }
   if (!known->second.client->connected()) return;
   loop_.loop().defer([this, host] { handlers_.on_up(host); });
+}
+
+void PeerLinks::dial_again(HostId host) {
+  redials_[host] = loop_.loop().at(loop_.loop().now() + kDialAgain, [this, host] {
+    redials_.erase(host);
+    if (!peers_.contains(host) || dialled_.contains(host)) return;
+    if (!open_client(host).ok()) dial_again(host);
+  });
 }
 
 Status PeerLinks::open_client(HostId host) {

@@ -63,7 +63,8 @@ class PeerLinks {
   std::uint16_t port() const { return server_->port(); }
   // Those that are let in; connections of ours to others, or to one that is another now, end.
   void set_peers(const std::vector<PeerAddress>& peers);
-  // on_up follows, later, also where there is a connection already.
+  // on_up follows, later, also where there is a connection already. Where none can be opened now (no descriptor is left)
+  // it is tried again, until the host is in no table any more.
   void dial(HostId host);
   // `header`: job and seq are put in. kGone: there is no such connection. kBusy: its queue is full.
   Status send(HostId host, PeerVia via, FrameHeader header, std::vector<ZmqFrame> frames);
@@ -87,6 +88,7 @@ class PeerLinks {
   Status pass_on(HostId from, PeerVia via, std::vector<ZmqFrame>&& frames);
   void on_inbound(InboundMessage&& message);
   Status open_client(HostId host);
+  void dial_again(HostId host);
   std::string user_of(HostId host) const;
   std::optional<HostId> host_of(std::string_view user_id) const;
 
@@ -102,6 +104,7 @@ class PeerLinks {
   std::map<HostId, PeerAddress> peers_;
   std::map<HostId, Dialled> dialled_;
   std::map<std::pair<HostId, PeerVia>, QueuedBytes> queued_;
+  std::map<HostId, TimerId> redials_;
   TimerId publish_timer_ = 0;
   std::uint64_t sent_ = 0;
   bool told_malformed_ = false;

@@ -235,6 +235,23 @@ class Strangers {
   pid_t pid_ = -1;
 };
 
+TEST_F(PeerLinksTest, DialsAgainWhereItHadNoDescriptor) {
+  if (kSanitized && !kThreadSanitizer) GTEST_SKIP() << "the sanitizer's own checks want descriptors that are none";
+  Host one;
+  Host two;
+  start(one);
+  start(two);
+  one.links->set_peers({address_of(2, two)});
+  two.links->set_peers({address_of(1, one)});
+  {
+    const UniqueFd next(::dup(STDERR_FILENO));
+    ASSERT_TRUE(next.valid());
+    const LowerLimit none(RLIMIT_NOFILE, static_cast<rlim_t>(next.get()));
+    one.links->dial(HostId(2));
+  }
+  EXPECT_TRUE(hears(one, "up 2"));
+}
+
 TEST_F(PeerLinksTest, LeavesDescriptorsToItsProcessWhoeverDials) {
   if (kSanitized && !kThreadSanitizer) GTEST_SKIP() << "the sanitizer's own checks want descriptors that are none";
   const Strangers strangers;
