@@ -108,6 +108,9 @@ class Finished:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
+END_OF_TERMINAL = b"\x00\x1eover\x00"
+
+
 class Running:
     """A command under way. Output goes to files, so that it never blocks; on a terminal, `out` holds all of it."""
 
@@ -130,7 +133,8 @@ class Running:
                                            preexec_fn=_own_terminal if terminal else _default_signals)
         finally:
             if terminal:
-                os.close(side)
+                self._side = side
+                self._told_all = threading.Event()
                 self._reader = threading.Thread(target=self._copy_terminal, daemon=True)
             else:
                 for descriptor, _ in self._paths:
@@ -140,16 +144,40 @@ class Running:
         self.pid = self._child.pid
 
     def _copy_terminal(self):
+        rest = b""
         while True:
             try:
                 data = os.read(self._terminal, 65536)
             except OSError:  # EIO: the last process closed its side
                 data = b""
             if not data:
+                os.write(self._paths[0][0], rest)
                 os.close(self._paths[0][0])
                 os.close(self._paths[1][0])
+                self._told_all.set()
                 return
-            os.write(self._paths[0][0], data)
+            rest += data
+            if END_OF_TERMINAL in rest:
+                rest = rest.replace(END_OF_TERMINAL, b"")
+                os.write(self._paths[0][0], rest)
+                rest = b""
+                self._told_all.set()
+            # What may be the beginning of the mark waits for what follows it.
+            kept = next((n for n in range(len(END_OF_TERMINAL) - 1, 0, -1) if rest.endswith(END_OF_TERMINAL[:n])), 0)
+            os.write(self._paths[0][0], rest[:len(rest) - kept])
+            rest = rest[len(rest) - kept:]
+
+    def _hear_all(self):
+        """What it showed last: the terminal's end would be told before what is still on its way from it (the kernel hands that on
+        later), so our own side is open until a mark has come through behind it."""
+        if self._side is not None:
+            side, self._side = self._side, None
+            try:
+                os.write(side, END_OF_TERMINAL)
+            except OSError:  # it was hung up
+                self._told_all.set()
+            os.close(side)
+        self._told_all.wait(patience(5))
 
     def out_bytes(self):
         with open(self._paths[0][1], "rb") as file:
@@ -187,7 +215,7 @@ class Running:
         """Its status, or AssertionError with all output when it does not end in time."""
         wait_for(lambda: self.status is not None, lambda: f"the end of {self!r}", timeout)
         if self._terminal is not None:
-            self._reader.join(patience(5))
+            self._hear_all()
         return self.status
 
     def finished(self, timeout=DEADLINE_S):
@@ -205,7 +233,7 @@ class Running:
         def look():
             over = self.status is not None
             if over and self._terminal is not None:
-                self._reader.join(patience(5))  # what it showed last may still be on its way from the terminal
+                self._hear_all()
             match = re.search(pattern, self._text(index), re.MULTILINE)
             if over and not match:
                 raise AssertionError(f"ended with {self.status} and never said {pattern!r}: {self!r}")
@@ -217,6 +245,8 @@ class Running:
         if self.status is None:
             self._child.kill()
         self._child.wait(10)
+        if self._terminal is not None:
+            self._hear_all()
 
     def __repr__(self):
         return f"{self.arguments} (status {self.status})\n--- out\n{self.out}--- err\n{self.err}---"
