@@ -63,8 +63,8 @@ class PeerLinks {
   std::uint16_t port() const { return server_->port(); }
   // Those that are let in; connections of ours to others, or to one that is another now, end.
   void set_peers(const std::vector<PeerAddress>& peers);
-  // on_up follows, later, also where there is a connection already. Where none can be opened now (no descriptor is left)
-  // it is tried again, until the host is in no table any more.
+  // on_up follows, later, also where there is a connection already. Where none can be opened now (no descriptor is
+  // left) it is tried again, until the host is in no table any more.
   void dial(HostId host);
   // `header`: job and seq are put in. kGone: there is no such connection. kBusy: its queue is full.
   Status send(HostId host, PeerVia via, FrameHeader header, std::vector<ZmqFrame> frames);
