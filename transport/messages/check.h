@@ -34,13 +34,31 @@ struct WorkerMarks {
 };
 MONARCH_FIELDS(WorkerMarks, job_uuid, host)
 
+// A process of a rank that its keeper owns.
+struct RankThere {
+  std::string mesh;
+  std::uint32_t rank = 0;
+  std::string generation;  // as its environment says it
+  bool stopped = false;    // as of the keepers
+};
+MONARCH_FIELDS(RankThere, mesh, rank, generation, stopped)
+
+// A rank that a keeper of the job has started there.
+struct RankThere {
+  std::string mesh;
+  std::uint32_t rank = 0;
+  std::uint32_t processes = 0;  // of it that keepers started, and that are not stopped
+};
+MONARCH_FIELDS(RankThere, mesh, rank, processes)
+
 // What is there of it now.
 struct WorkerThere {
   std::uint32_t keepers = 0;
   std::uint32_t stopped = 0;    // of the keepers, by a signal or a debugger
   std::uint32_t processes = 0;  // with its daemon and ranks, and what descends from them
+  std::vector<RankThere> ranks = {};
 };
-MONARCH_FIELDS(WorkerThere, keepers, stopped, processes)
+MONARCH_FIELDS(WorkerThere, keepers, stopped, processes, ranks)
 
 // A door to knock at.
 struct DoorCall {
@@ -102,9 +120,10 @@ struct CheckRequest {
   std::optional<WorkerMarks> worker = {};  // look for it
   std::optional<StrikeOrder> strike = {};  // in effect until the next one, `undo`, or the talk's end
   bool undo = false;                       // take the last strike back
+  bool rights = false;                     // tell which faults the host allows
 };
 MONARCH_FIELDS(CheckRequest, words, life, patience, look, wake_gpus, first_door, last_door, calls, folders, programs,
-               write, read, worker, strike, undo)
+               write, read, worker, strike, undo, rights)
 
 inline constexpr std::uint64_t kUnlimited = UINT64_MAX;
 
@@ -185,6 +204,15 @@ MONARCH_FIELDS(HostFacts, version, kernel, machine, user, files, locked, process
                places, inventory, gpu_driver, gpus_can_be_opened, rdma, interfaces, orphans, stale_sockets,
                kills_at_logout, address)
 
+// What faults need that are more than signals to processes of the user.
+struct FaultRights {
+  std::string no_nft_because;       // empty: nft can be used there
+  std::vector<std::string> tables;  // of nft, that drills have made and that are there now
+  std::optional<std::uint64_t> ptrace_scope;
+  bool traces_all = false;  // whatever that is
+};
+MONARCH_FIELDS(FaultRights, no_nft_because, tables, ptrace_scope, traces_all)
+
 struct CheckAnswer {
   WallTime received;  // the request, by the host's clock
   WallTime answered;
@@ -198,9 +226,10 @@ struct CheckAnswer {
   std::vector<TokenFound> read = {};
   std::optional<WorkerThere> worker = {};
   std::optional<StrikeSeen> struck = {};  // of `strike`, or of `undo`
+  std::optional<FaultRights> rights = {};
 };
 MONARCH_FIELDS(CheckAnswer, received, answered, error, facts, door, calls, folders, programs, written, read, worker,
-               struck)
+               struck, rights)
 
 // How the names of token files begin; a time and the run's word follow, so that a later doctor knows those of a killed
 // one.
