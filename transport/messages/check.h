@@ -34,15 +34,6 @@ struct WorkerMarks {
 };
 MONARCH_FIELDS(WorkerMarks, job_uuid, host)
 
-// A process of a rank that its keeper owns.
-struct RankThere {
-  std::string mesh;
-  std::uint32_t rank = 0;
-  std::string generation;  // as its environment says it
-  bool stopped = false;    // as of the keepers
-};
-MONARCH_FIELDS(RankThere, mesh, rank, generation, stopped)
-
 // A rank that a keeper of the job has started there.
 struct RankThere {
   std::string mesh;

@@ -61,6 +61,25 @@ std::optional<ProcessEntry> supervisor_of(const StrikeOrder& order) {
 
 }  // namespace
 
+std::vector<RankThere> ranks_among(const std::vector<ProcessEntry>& there, const std::string& job_uuid) {
+  std::vector<RankThere> ranks;
+  const std::vector<StrikeCandidate> candidates = candidates_of(there, job_uuid);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const StrikeCandidate& one = candidates[i];
+    const bool runs = !there[i].dead() && there[i].state != 'T' && there[i].state != 't';
+    if (one.role != StrikeRole::kRank || !runs) continue;
+    const auto known = std::find_if(ranks.begin(), ranks.end(), [&](const RankThere& rank) {
+      return rank.rank == one.rank && rank.mesh == one.mesh;
+    });
+    if (known == ranks.end()) {
+      ranks.push_back({.mesh = one.mesh, .rank = one.rank, .processes = 1});
+    } else {
+      ++known->processes;
+    }
+  }
+  return ranks;
+}
+
 Result<StrikeTargets> targets_of(const StrikeOrder& order) {
   std::vector<ProcessEntry> there;
   std::vector<StrikeCandidate> candidates;

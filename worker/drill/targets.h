@@ -5,10 +5,12 @@
 // Thread: any; until() blocks.
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "transport/base/result.h"
 #include "transport/base/time.h"
+#include "transport/messages/check.h"
 #include "transport/messages/strike.h"
 #include "transport/process/process_scan.h"
 
@@ -20,6 +22,9 @@ struct StrikeTargets {
 };
 // kNotFound: nobody whom the order means is there.
 Result<StrikeTargets> targets_of(const StrikeOrder& order);
+
+// Ranks of that job among these.
+std::vector<RankThere> ranks_among(const std::vector<ProcessEntry>& there, const std::string& job_uuid);
 
 // Those that live, and all that they have started by now.
 std::vector<ProcessEntry> with_their_own(const std::vector<ProcessEntry>& processes);

@@ -4,10 +4,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -24,6 +22,7 @@
 #include "transport/wire/codec.h"
 #include "worker/core/environment.h"
 #include "worker/drill/strike.h"
+#include "worker/drill/targets.h"
 #include "worker/errand/fault_rights.h"
 #include "worker/errand/folder_facts.h"
 #include "worker/errand/host_facts.h"
@@ -37,28 +36,17 @@ namespace {
 constexpr Duration kFirstWord = Duration::seconds(60);  // of the doctor's; a request says how long to live
 constexpr std::size_t kRequestReadBytes = 65'536;
 
-bool stands_still(const ProcessEntry& entry) { return entry.state == 'T' || entry.state == 't'; }
-
 WorkerThere look_for(const WorkerMarks& marks) {
   WorkerThere found;
-  std::vector<pid_t> keepers;
   const std::vector<ProcessEntry> there = processes_of_job({.uuid = marks.job_uuid, .host = marks.host});
   for (const ProcessEntry& entry : there) {
     ++found.processes;
     const auto worker = worker_mark(entry.pid);
     if (!worker || !worker->keeper || worker->uuid != marks.job_uuid) continue;
     ++found.keepers;
-    found.stopped += stands_still(entry) ? 1U : 0U;
-    keepers.push_back(entry.pid);
+    found.stopped += entry.state == 'T' || entry.state == 't' ? 1U : 0U;
   }
-  for (const ProcessEntry& entry : there) {
-    const auto rank = environment_value(entry.pid, "MONARCH_RANK");
-    if (!rank || std::find(keepers.begin(), keepers.end(), entry.parent) == keepers.end()) continue;
-    found.ranks.push_back({.mesh = environment_value(entry.pid, "MONARCH_MESH").value_or(""),
-                           .rank = static_cast<std::uint32_t>(std::strtoul(rank->c_str(), nullptr, 10)),
-                           .generation = environment_value(entry.pid, "MONARCH_GENERATION").value_or(""),
-                           .stopped = stands_still(entry)});
-  }
+  found.ranks = ranks_among(there, marks.job_uuid);
   return found;
 }
 
