@@ -15,7 +15,7 @@ constexpr std::size_t kReasonBytes = 300;  // of what srun said
 
 }  // namespace
 
-Result<std::unique_ptr<SharedStep>> SharedStep::start(EventLoop& loop, GuardedPrograms& programs,
+Result<std::unique_ptr<SharedStep>> SharedStep::start(EventLoop& loop, Programs& programs,
                                                       std::vector<RemoteOrder> orders, ProgramTalkOptions options,
                                                       SharedStepHandlers handlers) {
   MONARCH_ASSERT(options.image != nullptr);
@@ -24,17 +24,16 @@ Result<std::unique_ptr<SharedStep>> SharedStep::start(EventLoop& loop, GuardedPr
   return step;
 }
 
-Status SharedStep::open(GuardedPrograms& programs) {
-  MONARCH_ASSIGN(program_,
-                 GuardedProgram::start(loop_, programs, std::move(options_.command), options_.log,
-                                       {.on_output =
-                                            [this](const std::string& bytes) {
-                                              conversation_.on_output(bytes);
-                                              go_on();
-                                            },
-                                        .on_written = [this] { expect_more(); },
-                                        .on_end = [this](const std::optional<RankEnd>&,
-                                                         const std::string& rest) { on_program_end(rest); }}));
+Status SharedStep::open(Programs& programs) {
+  MONARCH_ASSIGN(program_, PipedProgram::start(loop_, programs, std::move(options_.command), options_.log,
+                                               {.on_output =
+                                                    [this](const std::string& bytes) {
+                                                      conversation_.on_output(bytes);
+                                                      go_on();
+                                                    },
+                                                .on_written = [this] { expect_more(); },
+                                                .on_end = [this](const std::optional<RankEnd>&,
+                                                                 const std::string& rest) { on_program_end(rest); }}));
   expect_more();
   return {};
 }

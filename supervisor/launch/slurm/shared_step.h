@@ -15,7 +15,7 @@
 
 #include "supervisor/launch/fair_timer.h"
 #include "supervisor/launch/slurm/shared_conversation.h"
-#include "supervisor/launch/talk/guarded_program.h"
+#include "supervisor/launch/talk/piped_program.h"
 #include "supervisor/launch/talk/program_talk.h"
 
 namespace monarch {
@@ -31,9 +31,8 @@ struct SharedStepHandlers {
 class SharedStep {
  public:
   // `options.silence`: before any node has shown itself, and once they start; in between it is a third of that.
-  static Result<std::unique_ptr<SharedStep>> start(EventLoop& loop, GuardedPrograms& programs,
-                                                   std::vector<RemoteOrder> orders, ProgramTalkOptions options,
-                                                   SharedStepHandlers handlers);
+  static Result<std::unique_ptr<SharedStep>> start(EventLoop& loop, Programs& programs, std::vector<RemoteOrder> orders,
+                                                   ProgramTalkOptions options, SharedStepHandlers handlers);
   SharedStep(const SharedStep&) = delete;
   SharedStep& operator=(const SharedStep&) = delete;
 
@@ -48,7 +47,7 @@ class SharedStep {
         options_(std::move(options)),
         handlers_(std::move(handlers)),
         deadline_(loop) {}
-  Status open(GuardedPrograms& programs);
+  Status open(Programs& programs);
   void on_program_end(const std::string& rest);
   void on_silence(const std::string& late);
   void go_on();
@@ -59,7 +58,7 @@ class SharedStep {
   SharedConversation conversation_;
   ProgramTalkOptions options_;
   SharedStepHandlers handlers_;
-  std::unique_ptr<GuardedProgram> program_;
+  std::unique_ptr<PipedProgram> program_;
   FairTimer deadline_;
   std::uint64_t progress_ = 0;  // of the conversation, when the deadline was set
   bool serves_ = false;         // a worker of it has answered

@@ -59,7 +59,7 @@ Status SlurmCalls::start(std::uint64_t number, Call& call, std::vector<std::stri
   MONARCH_ASSIGN(call.ticket,
                  programs_.start(std::move(command),
                                  {.in = std::move(nothing), .out = std::move(out.theirs), .err = std::move(err.theirs)},
-                                 [this, number](const std::optional<RankEnd>& end) { on_end(number, end); }));
+                                 [this, number](const std::optional<RankEnd>& end) { on_end(number, end); }, {}));
   call.out = std::move(out.ours);
   call.err = std::move(err.ours);
   MONARCH_ASSIGN(call.watch,

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "supervisor/launch/fair_timer.h"
-#include "supervisor/launch/talk/guarded_programs.h"
+#include "supervisor/launch/talk/programs.h"
 #include "transport/base/result.h"
 #include "transport/base/time.h"
 #include "transport/loop/event_loop.h"
@@ -27,7 +27,7 @@ class SlurmCalls {
   static constexpr Duration kDeadline = Duration::seconds(10);
   static constexpr std::size_t kAnswerBytes = 1U << 20U;  // more is an error
 
-  SlurmCalls(EventLoop& loop, GuardedPrograms& programs, Duration deadline = kDeadline)
+  SlurmCalls(EventLoop& loop, Programs& programs, Duration deadline = kDeadline)
       : loop_(loop), programs_(programs), deadline_(deadline) {}
   SlurmCalls(const SlurmCalls&) = delete;
   SlurmCalls& operator=(const SlurmCalls&) = delete;
@@ -43,7 +43,7 @@ class SlurmCalls {
   struct Call {
     std::string name;
     std::function<void(Result<std::string>)> then;
-    GuardedPrograms::Ticket ticket = 0;
+    Programs::Ticket ticket = 0;
     UniqueFd out;
     WatchId watch = 0;
     std::unique_ptr<FairTimer> deadline;
@@ -60,7 +60,7 @@ class SlurmCalls {
   void close(Call& call);
 
   EventLoop& loop_;
-  GuardedPrograms& programs_;
+  Programs& programs_;
   Duration deadline_;
   std::uint64_t next_ = 1;
   std::map<std::uint64_t, Call> calls_;

@@ -18,8 +18,8 @@ constexpr std::uint32_t kTerms = 1U << 12U;
 GuardedPrograms::GuardedPrograms(Guard& guard, Term term)
     : guard_(guard), term_(term), next_(static_cast<std::uint32_t>(term.value() % kTerms) * kPerTerm + 1) {}
 
-Result<GuardedPrograms::Ticket> GuardedPrograms::start(std::vector<std::string> program, ProgramStreams streams,
-                                                       OnEnd on_end, std::map<std::string, std::string> environment) {
+Result<Programs::Ticket> GuardedPrograms::start(std::vector<std::string> program, ProgramStreams streams, OnEnd on_end,
+                                                std::map<std::string, std::string> environment) {
   const std::string name = program.empty() ? "" : program.front();
   const Error gone{ErrorCode::kGone, text("starting ", name, ": the supervisor's guard has gone")};
   if (guard_lost_) return gone;

@@ -6,16 +6,15 @@
 // Thread: the supervisor's loop. Lifetime: shorter than the guard's.
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "supervisor/launch/guard.h"
+#include "supervisor/launch/talk/programs.h"
 #include "transport/base/ids.h"
 #include "transport/base/result.h"
-#include "transport/base/unique_fd.h"
 
 namespace monarch {
 
@@ -23,30 +22,15 @@ namespace monarch {
 // another one.
 inline constexpr MeshId kProgramsMesh(0xFFFF'FFFEU);
 
-struct ProgramStreams {
-  UniqueFd in;
-  UniqueFd out;
-  UniqueFd err;
-};
-
-class GuardedPrograms {
+class GuardedPrograms final : public Programs {
  public:
-  using Ticket = std::uint32_t;  // 0: none
-  // How it ended; nothing: that is not known, the guard has gone.
-  using OnEnd = std::function<void(const std::optional<RankEnd>& end)>;
-
   GuardedPrograms(Guard& guard, Term term);
 
-  // By the loop, and not within this call, `on_end` is told its end, once.
-  // `environment` is added to that of the guard, which is the submitting shell's.
   Result<Ticket> start(std::vector<std::string> program, ProgramStreams streams, OnEnd on_end,
-                       std::map<std::string, std::string> environment = {});
-  // SIGKILL; its end is told.
-  void kill(Ticket ticket);
-  // It lives on where the guard ends before the job does.
-  void let_live(Ticket ticket);
-  // Nobody wants to know its end any more; it lives on.
-  void disown(Ticket ticket);
+                       std::map<std::string, std::string> environment) override;
+  void kill(Ticket ticket) override;
+  void let_live(Ticket ticket) override;
+  void disown(Ticket ticket) override;
 
   // From the guard's owner. Of whom that is the end of a program.
   enum class Owner : std::uint8_t { kNobody, kThis, kEarlier };

@@ -22,7 +22,7 @@ std::optional<int> exit_status(const std::optional<RankEnd>& end) {
 
 }  // namespace
 
-Result<std::unique_ptr<ProgramTalk>> ProgramTalk::start(EventLoop& loop, GuardedPrograms& programs, RemoteOrder order,
+Result<std::unique_ptr<ProgramTalk>> ProgramTalk::start(EventLoop& loop, Programs& programs, RemoteOrder order,
                                                         ProgramTalkOptions options, ProgramTalkHandlers handlers) {
   std::unique_ptr<ProgramTalk> talk(
       new ProgramTalk(loop, programs, std::move(order), std::move(options), std::move(handlers)));
@@ -32,13 +32,14 @@ Result<std::unique_ptr<ProgramTalk>> ProgramTalk::start(EventLoop& loop, Guarded
 
 Status ProgramTalk::open() {
   MONARCH_ASSIGN(program_,
-                 GuardedProgram::start(loop_, programs_, std::move(options_.command), options_.log,
-                                       {.on_output = [this](const std::string& bytes) { on_output(bytes); },
-                                        .on_written = [this] { expect_more(); },
-                                        .on_end = [this](const std::optional<RankEnd>& end,
-                                                         const std::string& rest) { on_program_end(end, rest); }},
-                                       std::move(options_.environment)));
+                 PipedProgram::start(loop_, programs_, std::move(options_.command), options_.log,
+                                     {.on_output = [this](const std::string& bytes) { on_output(bytes); },
+                                      .on_written = [this] { expect_more(); },
+                                      .on_end = [this](const std::optional<RankEnd>& end,
+                                                       const std::string& rest) { on_program_end(end, rest); }},
+                                     std::move(options_.environment)));
   if (!options_.greeting.empty()) program_->write(options_.greeting);
+  if (conversation_.talking()) note_talk();
   expect_more();
   return {};
 }
@@ -46,6 +47,17 @@ Status ProgramTalk::open() {
 void ProgramTalk::give_bootstrap(std::string frame) {
   bootstrap_ = frame;
   conversation_.give_bootstrap(std::move(frame));
+}
+
+void ProgramTalk::say(std::string_view bytes) {
+  if (answered_) return;
+  conversation_.say(bytes);
+  write_turn();
+}
+
+void ProgramTalk::note_talk() {
+  placed_ = true;
+  program_->leave();
 }
 
 void ProgramTalk::on_output(const std::string& bytes) {
@@ -71,7 +83,7 @@ void ProgramTalk::on_program_end(const std::optional<RankEnd>& end, const std::s
     return;
   }
   if (!rest.empty()) conversation_.on_output(rest);
-  if (!placed_) {
+  if (!placed_ || (end && end->kind == EndKind::kNotExecuted)) {
     const std::string how = end ? text(" (", describe_end(*end), ")") : ", and the supervisor's guard has gone";
     answer_ = not_started(text(options_.program, " ended without ", options_.place, how));
     return answer();
@@ -108,6 +120,14 @@ void ProgramTalk::go_on() {
     answer_ = *conversation_.answer();
     return answer();
   }
+  write_turn();
+  if (!conversation_.talking()) return;
+  note_talk();
+  const auto told = handlers_.on_heard;
+  if (told) told(conversation_.take_heard());
+}
+
+void ProgramTalk::write_turn() {
   RemoteTurn turn = conversation_.take_turn();
   // The conversation says it when the worker has been executed, and never before.
   handed_over_ = handed_over_ || (!bootstrap_.empty() && turn.bytes.ends_with(bootstrap_));
@@ -119,6 +139,7 @@ void ProgramTalk::go_on() {
 }
 
 void ProgramTalk::expect_more() {
+  if (conversation_.talking()) return deadline_.stop();
   const Duration patience = placed_ ? options_.silence : options_.begins_within;
   deadline_.start(patience, [this, patience](const std::string& late) {
     answer_ = placed_ ? conversation_.timed_out(late)
@@ -133,7 +154,8 @@ void ProgramTalk::answer() {
   answered_ = !std::holds_alternative<LaunchFailure>(answer_);
   deadline_.stop();
   program_->close_input();
-  if (answered_) {
+  if (answered_ || conversation_.talking()) {
+    answered_ = true;
     program_->leave();
   } else {
     // A worker that failed to start is none; what was executed all the same is looked for, by whoever is told.

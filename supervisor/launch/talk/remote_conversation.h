@@ -40,6 +40,7 @@ struct RemoteOrder {
   std::size_t blobs = 0;             // kWorkspace: how many it has
   std::string word = {};             // kProgram: the subcommand; `file` is a bundle
   bool lies_there = false;           // kProgram: the host had it, and nobody here has its bytes
+  bool speaks = false;               // kCheck: it is what is spoken to, with no script before it
 };
 
 // All of this job on this host has ended.
@@ -83,7 +84,8 @@ class RemoteConversation {
   static constexpr std::size_t kHeardBytes = 2U << 20U;  // of a check, not taken yet
 
   // The words of `order` are is_remote_word() and its path has no newline: checked where the spec is.
-  explicit RemoteConversation(RemoteOrder order) : order_(std::move(order)) {}
+  explicit RemoteConversation(RemoteOrder order)
+      : order_(std::move(order)), state_(order_.speaks ? State::kTalk : State::kMarker), path_(order_.installed) {}
 
   // What is to be written now; taken once.
   RemoteTurn take_turn();
@@ -142,7 +144,7 @@ class RemoteConversation {
   std::string advice(std::string_view before, std::string_view behind) const;
 
   RemoteOrder order_;
-  State state_ = State::kMarker;
+  State state_;
   bool copied_ = false;  // it was asked for once: twice is the host's fault
   std::size_t noise_ = 0;
   std::string path_;  // of the worker on the host

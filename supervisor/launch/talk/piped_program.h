@@ -1,9 +1,9 @@
 #pragma once
 
-// GuardedProgram: a program, here an srun, with a pipe to its standard input, one from its standard output, and a file
+// PipedProgram: a program, an srun perhaps, with a pipe to its standard input, one from its standard output, and a file
 // for what it says itself.
 //
-// Thread: the supervisor's loop. Lifetime: shorter than that of its programs and the loop. Its end ends the program,
+// Thread: the loop's. Lifetime: shorter than that of its programs and the loop. Its end ends the program,
 // but for one that was left alone.
 
 #include <deque>
@@ -15,29 +15,30 @@
 #include <string_view>
 #include <vector>
 
-#include "supervisor/launch/talk/guarded_programs.h"
+#include "supervisor/launch/talk/programs.h"
 #include "transport/base/result.h"
 #include "transport/loop/event_loop.h"
 
 namespace monarch {
 
 // None is told within a call of its owner's but on_written. The last one may destroy the program.
-struct GuardedProgramHandlers {
+struct PipedProgramHandlers {
   std::function<void(const std::string& bytes)> on_output;  // never empty; may destroy it
   std::function<void()> on_written;                         // something of what was to be written
-  // It has ended, and how; nothing: the guard has gone. `rest`: what it wrote and nobody has read.
+  // It has ended, and how; nothing: that is not known. `rest`: what it wrote and nobody has read.
   std::function<void(const std::optional<RankEnd>& end, const std::string& rest)> on_end;
 };
 
-class GuardedProgram {
+class PipedProgram {
  public:
-  static Result<std::unique_ptr<GuardedProgram>> start(EventLoop& loop, GuardedPrograms& programs,
-                                                       std::vector<std::string> command, const std::string& log,
-                                                       GuardedProgramHandlers handlers,
-                                                       std::map<std::string, std::string> environment = {});
-  GuardedProgram(const GuardedProgram&) = delete;
-  GuardedProgram& operator=(const GuardedProgram&) = delete;
-  ~GuardedProgram();
+  // Without a `log` what it says itself is kept by this object alone.
+  static Result<std::unique_ptr<PipedProgram>> start(EventLoop& loop, Programs& programs,
+                                                     std::vector<std::string> command, const std::string& log,
+                                                     PipedProgramHandlers handlers,
+                                                     std::map<std::string, std::string> environment = {});
+  PipedProgram(const PipedProgram&) = delete;
+  PipedProgram& operator=(const PipedProgram&) = delete;
+  ~PipedProgram();
 
   // Written in this order, when it reads. Of `lasting` the bytes are the caller's, and outlive the program.
   void write(std::string words);
@@ -62,7 +63,7 @@ class GuardedProgram {
     std::string_view left;
   };
 
-  GuardedProgram(EventLoop& loop, GuardedPrograms& programs, GuardedProgramHandlers handlers)
+  PipedProgram(EventLoop& loop, Programs& programs, PipedProgramHandlers handlers)
       : loop_(loop), programs_(programs), handlers_(std::move(handlers)) {}
   Status open(std::vector<std::string> command, const std::string& log, std::map<std::string, std::string> environment);
   void on_output();
@@ -70,9 +71,9 @@ class GuardedProgram {
   void go_on();
 
   EventLoop& loop_;
-  GuardedPrograms& programs_;
-  GuardedProgramHandlers handlers_;
-  GuardedPrograms::Ticket ticket_ = 0;
+  Programs& programs_;
+  PipedProgramHandlers handlers_;
+  Programs::Ticket ticket_ = 0;
   bool left_ = false;
   bool spared_ = false;
   UniqueFd log_;

@@ -1,5 +1,7 @@
-#include "supervisor/launch/talk/guarded_program.h"
+#include "supervisor/launch/talk/piped_program.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,22 +20,31 @@ namespace {
 constexpr std::size_t kReadBytes = 1U << 20U;
 constexpr int kLastReads = 16;  // of what a program that has ended left in its pipe
 
+Result<UniqueFd> open_log(const std::string& path) {
+  if (!path.empty()) return open_program_log(path);
+  UniqueFd log(::memfd_create("monarch-words", MFD_CLOEXEC));
+  if (!log.valid()) return errno_error("memfd_create", errno);
+  // What several write is not to be written over.
+  if (::fcntl(log.get(), F_SETFL, O_APPEND) != 0) return errno_error("fcntl", errno);
+  return log;
+}
+
 }  // namespace
 
-Result<std::unique_ptr<GuardedProgram>> GuardedProgram::start(EventLoop& loop, GuardedPrograms& programs,
-                                                              std::vector<std::string> command, const std::string& log,
-                                                              GuardedProgramHandlers handlers,
-                                                              std::map<std::string, std::string> environment) {
-  std::unique_ptr<GuardedProgram> program(new GuardedProgram(loop, programs, std::move(handlers)));
+Result<std::unique_ptr<PipedProgram>> PipedProgram::start(EventLoop& loop, Programs& programs,
+                                                          std::vector<std::string> command, const std::string& log,
+                                                          PipedProgramHandlers handlers,
+                                                          std::map<std::string, std::string> environment) {
+  std::unique_ptr<PipedProgram> program(new PipedProgram(loop, programs, std::move(handlers)));
   MONARCH_TRY(program->open(std::move(command), log, std::move(environment)));
   return program;
 }
 
-Status GuardedProgram::open(std::vector<std::string> command, const std::string& log,
-                            std::map<std::string, std::string> environment) {
+Status PipedProgram::open(std::vector<std::string> command, const std::string& log,
+                          std::map<std::string, std::string> environment) {
   MONARCH_ASSIGN(ProgramPipe in, make_program_pipe(PipeEnd::kWrite));
   MONARCH_ASSIGN(ProgramPipe out, make_program_pipe(PipeEnd::kRead));
-  MONARCH_ASSIGN(log_, open_program_log(log));
+  MONARCH_ASSIGN(log_, open_log(log));
   struct stat status {};
   if (::fstat(log_.get(), &status) == 0) said_before_ = static_cast<std::size_t>(status.st_size);
   UniqueFd words(::dup(log_.get()));
@@ -52,20 +63,20 @@ Status GuardedProgram::open(std::vector<std::string> command, const std::string&
   return {};
 }
 
-GuardedProgram::~GuardedProgram() {
+PipedProgram::~PipedProgram() {
   left_ ? programs_.disown(ticket_) : kill();
   close_input();
   close_output();
 }
 
-void GuardedProgram::on_output() {
+void PipedProgram::on_output() {
   std::string bytes;
   if (read_available(output_.get(), bytes, kReadBytes)) close_output();
   const auto told = handlers_.on_output;
   if (!bytes.empty()) told(bytes);
 }
 
-void GuardedProgram::on_end(const std::optional<RankEnd>& end) {
+void PipedProgram::on_end(const std::optional<RankEnd>& end) {
   ticket_ = 0;
   std::string rest;
   for (int turn = 0; output_.valid() && turn < kLastReads; ++turn) {
@@ -79,19 +90,19 @@ void GuardedProgram::on_end(const std::optional<RankEnd>& end) {
   told(end, rest);
 }
 
-void GuardedProgram::write(std::string words) {
+void PipedProgram::write(std::string words) {
   if (words.empty()) return;
   Piece& piece = pieces_.emplace_back(Piece{.words = std::move(words), .left = {}});
   piece.left = piece.words;
   go_on();
 }
 
-void GuardedProgram::write_lasting(std::string_view lasting) {
+void PipedProgram::write_lasting(std::string_view lasting) {
   pieces_.push_back({.words = {}, .left = lasting});
   go_on();
 }
 
-void GuardedProgram::go_on() {
+void PipedProgram::go_on() {
   bool written = false;
   while (input_.valid() && !pieces_.empty()) {
     std::string_view& left = pieces_.front().left;
@@ -107,28 +118,28 @@ void GuardedProgram::go_on() {
   if (written) handlers_.on_written();
 }
 
-void GuardedProgram::kill() {
+void PipedProgram::kill() {
   programs_.disown(ticket_);
   programs_.kill(std::exchange(ticket_, 0));
 }
 
 // WARNING: whoever kills the first process of an srun ends its step, and with that its workers (Slurm 22.05).
-void GuardedProgram::spare() {
+void PipedProgram::spare() {
   leave();
   if (!std::exchange(spared_, true)) programs_.let_live(ticket_);
 }
 
-void GuardedProgram::close_input() {
+void PipedProgram::close_input() {
   if (input_watch_ != 0) loop_.forget(std::exchange(input_watch_, 0));
   input_.reset();
 }
 
-void GuardedProgram::close_output() {
+void PipedProgram::close_output() {
   if (output_watch_ != 0) loop_.forget(std::exchange(output_watch_, 0));
   output_.reset();
 }
 
-std::string GuardedProgram::said(std::size_t limit) const {
+std::string PipedProgram::said(std::size_t limit) const {
   std::size_t begin = said_before_;
   struct stat status {};
   if (::fstat(log_.get(), &status) == 0) {
