@@ -9,16 +9,11 @@
 #include <variant>
 
 #include "supervisor/launch/ssh/remote_talk.h"
+#include "supervisor/launch/talk/timed_answer.h"
 #include "transport/messages/check.h"
 #include "transport/messages/launch.h"
 
 namespace monarch::doctor {
-
-struct TimedAnswer {
-  CheckAnswer answer;
-  WallTime left;  // the request, by this machine's clock
-  WallTime came;  // the answer
-};
 
 class CheckTalk {
  public:

@@ -1,77 +1,91 @@
 #pragma once
 
-// Injector: has faults injected on hosts that SSH reaches, each in a session of its own, which stays as long as the
-// fault lasts: when it ends, however it does, the host takes the fault back.
+// Injector: has faults injected on the hosts of a job, or on the machine where its supervisor lives, each in a talk of
+// its own, which stays as long as the fault lasts: when it ends, however it does, the host takes the fault back.
 //
 // What took no effect is told as an error, never as a fault that was survived.
 //
-// Thread: the loop's. Lifetime: shorter than the loop's. Its end takes everything back, and waits for the sessions' end
-// alone.
+// Thread: the loop's. Lifetime: shorter than the loop's and the reach's. Its end takes everything back.
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "supervisor/launch/ssh/ssh_access.h"
-#include "supervisor/launch/ssh/ssh_pool.h"
-#include "transport/base/ids.h"
-#include "transport/base/result.h"
+#include "supervisor/launch/reach/check_reach.h"
 #include "transport/base/time.h"
-#include "transport/base/unique_fd.h"
 #include "transport/loop/event_loop.h"
 #include "transport/messages/strike.h"
 
 namespace monarch::drill {
 
-struct InjectorOptions {
-  SshAccess access;
-  Duration patience = Duration::seconds(5);  // until a fault is in effect, and until it is taken back
-  std::uint64_t seed = 0;                    // of the pool's waits
-};
-
 struct Injected {
   std::string error;                 // why it took no effect; empty: it is in effect, or done
   std::vector<std::int32_t> struck;  // processes of that host
+  // By this machine's clock, wrong by `clock_error` at most: before the first blow, and once it was seen to be in
+  // effect.
+  WallTime struck_at;
+  WallTime seen_at;
+  Duration clock_error;
+};
+
+struct Undone {
+  std::string error;         // why it may be in effect still; empty: it is not
+  std::optional<bool> felt;  // whether somebody whom it struck has ended meanwhile; nothing: that is not looked at
 };
 
 class Injector {
  public:
   using Ticket = std::uint64_t;
-  // By the loop, once; then, where there was no error, once what came of taking it back: empty, or why it may be in
-  // effect still.
+  // By the loop, once; then, where there was no error, once what came of taking it back. None may end the injector.
   using OnInjected = std::function<void(const Injected&)>;
-  using OnUndone = std::function<void(const std::string& error)>;
+  using OnUndone = std::function<void(const Undone&)>;
+  using OnSeen = std::function<void(const CheckOutcome& outcome)>;
 
-  static Result<std::unique_ptr<Injector>> create(EventLoop& loop, InjectorOptions options);
+  // `patience`: until a fault is in effect, and until it is taken back.
+  Injector(EventLoop& loop, CheckReach& reach, Duration patience) : loop_(loop), reach_(reach), patience_(patience) {}
   Injector(const Injector&) = delete;
   Injector& operator=(const Injector&) = delete;
   ~Injector();
 
-  // For so long; the marks of the order are of the job that is struck.
-  Ticket strike(HostId host, StrikeOrder order, Duration lasts, OnInjected on_injected, OnUndone on_undone);
+  // For so long; the marks of the order are of the job that is struck. Nothing: on this machine.
+  Ticket strike(Reached where, StrikeOrder order, Duration lasts, OnInjected on_injected, OnUndone on_undone);
   // Before its time.
   void undo(Ticket ticket);
+  // One question, without a strike, in a talk of its own.
+  void look(Reached where, const CheckRequest& request, OnSeen on_seen);
+
+  std::size_t running() const { return running_.size(); }
 
  private:
+  enum class Phase : std::uint8_t {
+    kStriking,  // it was ordered
+    kUnwanted,  // the same, and it is to be taken back at once
+    kLasting,
+    kEnding,  // it is being taken back
+  };
   struct Running {
-    UniqueFd over;  // an eventfd
+    Phase phase = Phase::kStriking;
+    Duration lasts;
     OnInjected on_injected;
     OnUndone on_undone;
+    TimerId timer = 0;
+    std::unique_ptr<HostTalk> talk;
   };
 
-  Injector(EventLoop& loop, InjectorOptions options) : loop_(loop), options_(std::move(options)) {}
-
-  void injected(Ticket ticket, const Injected& what);
-  void undone(Ticket ticket, const std::string& error);
+  void injected(Ticket ticket, const CheckOutcome& outcome);
+  void end(Ticket ticket);
+  void undone(Ticket ticket, const Undone& what);
 
   EventLoop& loop_;
-  InjectorOptions options_;
+  CheckReach& reach_;
+  Duration patience_;
   Ticket next_ = 1;
   std::map<Ticket, Running> running_;
-  std::unique_ptr<SshPool> pool_;
+  std::map<Ticket, std::unique_ptr<HostTalk>> looks_;
 };
 
 }  // namespace monarch::drill

@@ -5,6 +5,7 @@
 #include "supervisor/launch/away_launcher.h"
 #include "supervisor/launch/launcher_checks.h"
 #include "supervisor/launch/open_launcher.h"
+#include "supervisor/launch/reach/job_reach.h"
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
 
@@ -38,10 +39,11 @@ struct Kind {
   std::string_view name;
   Result<std::unique_ptr<Launcher>> (*open)(const LaunchSurroundings& around, LauncherHandlers handlers);
   std::vector<doctor::Check> (*checks)(const JobSpec& spec, const doctor::Variables& environment);
+  Result<std::unique_ptr<HostReach>> (*reach)(const ReachSurroundings& around);
 };
 
 const Kind& kind_of(const JobSpec& spec) {
-#define MONARCH_KIND(name) {#name, open_##name, name##_checks},
+#define MONARCH_KIND(name) {#name, open_##name, name##_checks, reach_##name},
   static constexpr Kind kKinds[] = {MONARCH_LAUNCHERS(MONARCH_KIND)};
 #undef MONARCH_KIND
   for (const Kind& kind : kKinds) {
@@ -60,6 +62,16 @@ Result<std::unique_ptr<Launcher>> open_launcher(const LaunchSurroundings& around
 
 std::vector<doctor::Check> launcher_checks(const JobSpec& spec, const doctor::Variables& environment) {
   return kind_of(spec).checks(spec, environment);
+}
+
+Result<std::unique_ptr<CheckReach>> open_reach(const ReachSurroundings& around) {
+  if (around.spec.supervised_away()) {
+    return Error{ErrorCode::kUnsupported,
+                 "its supervisor is on one of its hosts (`supervisor: {on: first}`), from where the others are not "
+                 "reached"};
+  }
+  MONARCH_ASSIGN(auto hosts, kind_of(around.spec).reach(around));
+  return std::unique_ptr<CheckReach>(std::make_unique<JobReach>(around, std::move(hosts)));
 }
 
 }  // namespace monarch

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "supervisor/launch/command/command_talk.h"
 #include "supervisor/launch/launcher_checks.h"
 #include "supervisor/launch/open_launcher.h"
 #include "transport/base/log.h"
@@ -16,23 +17,6 @@ constexpr std::uint32_t kAttempts = 3;
 // What a launch that is broken off has still said to the host is done there by then.
 constexpr Duration kSettled = Duration::seconds(1);
 constexpr std::string_view kUntoldByShell = "the shell there does not know from which address it was reached";
-
-// What OpenSSH's ssh says as it fails. WARNING: its exit status says no more than that it has failed (ssh(1)).
-LaunchFailureKind kind_of(std::string_view words) {
-  using enum LaunchFailureKind;
-  constexpr std::pair<std::string_view, LaunchFailureKind> kSayings[] = {
-      // clang-format off
-      {"IDENTIFICATION HAS CHANGED", kHostKeyChanged}, {"marked as revoked", kHostKeyRevoked},
-      {"Host key verification failed", kHostKeyUnknown}, {"Permission denied", kAuthentication},
-      {"Could not resolve hostname", kName}, {"Connection refused", kRefused},
-      {"No route to host", kUnreachable}, {"Network is unreachable", kUnreachable},
-      {"timed out", kTimeout}, {"Connection closed", kClosed}, {"Connection reset", kClosed}};
-  // clang-format on
-  for (const auto& [saying, kind] : kSayings) {
-    if (words.find(saying) != std::string_view::npos) return kind;
-  }
-  return kOther;
-}
 
 }  // namespace
 
@@ -99,18 +83,8 @@ void CommandLauncher::start(HostId host) {
       return std::nullopt;
     };
   }
-  ProgramTalkOptions options{
-      .command = spec_of(host).command,
-      // Of this shell they would be said there as if the command had set them.
-      .environment = {{"SSH_CONNECTION", ""}, {"SLURM_LAUNCH_NODE_IPADDR", ""}, {"SLURM_STEP_NUM_TASKS", ""}},
-      .greeting = text(remote_command(), "\n"),
-      .image = options_.image,
-      .log = text(options_.log_directory, "/command.", spec_of(host).name, ".log"),
-      .program = spec_of(host).command.front(),
-      .place = "a shell on the host",
-      .none = "opened no shell on the host",
-      .begins_within = options_.spec.connect_timeout,
-      .kind_of = kind_of};
+  ProgramTalkOptions options = command_talk(options_.spec, host, options_.image);
+  options.log = text(options_.log_directory, "/command.", spec_of(host).name, ".log");
   auto talk = ProgramTalk::start(loop_, programs_, std::move(order), std::move(options), std::move(told));
   if (!talk.ok()) return on_failure(host, {.phase = "start", .message = talk.error().message}, false, false);
   state.talk = std::move(*talk);

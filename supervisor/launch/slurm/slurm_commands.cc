@@ -109,6 +109,10 @@ std::string end_step_name(const std::string& job_id, const std::string& node) {
   return text(job_id, ".", node, ".end");
 }
 
+std::string check_step_name(const std::string& job_id, const std::string& node) {
+  return text(job_id, ".", node, ".check");
+}
+
 Words steps_query(std::uint32_t job, const Words& environment) {
   return in_environment(environment, {"squeue", "--noheader", "--steps", text("--jobs=", job), "--format=%i|%j"});
 }

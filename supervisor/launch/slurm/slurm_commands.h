@@ -46,6 +46,8 @@ std::string worker_step_name(const std::string& job_id, const std::string& node)
 // That of many; no node is called so.
 std::string shared_step_name(const std::string& job_id, Term term, std::uint32_t number);
 std::string end_step_name(const std::string& job_id, const std::string& node);
+// Of somebody's who looks at the node, or strikes it.
+std::string check_step_name(const std::string& job_id, const std::string& node);
 
 struct SlurmStep {
   std::string id;  // "7.3"

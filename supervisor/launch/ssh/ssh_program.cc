@@ -22,6 +22,15 @@ struct Pair {
   UniqueFd theirs;
 };
 
+RemoteOrder order_of(const SshProgramOptions& options) {
+  if (options.check) return *options.check;
+  return {.purpose = RemotePurpose::kProgram,
+          .file = options.bundle->file,
+          .machine = options.bundle->machine,
+          .word = options.word,
+          .lies_there = options.bundle->bytes.empty()};
+}
+
 Result<Pair> make_pair_of_sockets() {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
@@ -34,7 +43,8 @@ Result<Pair> make_pair_of_sockets() {
 
 Result<std::unique_ptr<SshProgram>> SshProgram::start(EventLoop& loop, SshProgramOptions options,
                                                       SshProgramHandlers handlers) {
-  MONARCH_ASSERT(options.bundle != nullptr && handlers.on_ready && handlers.on_ended && handlers.on_failed);
+  MONARCH_ASSERT((options.bundle != nullptr || options.check) && handlers.on_ready && handlers.on_ended &&
+                 handlers.on_failed);
   MONARCH_TRY(load_libssh());
   std::unique_ptr<SshProgram> program(new SshProgram(std::move(handlers)));
   MONARCH_ASSIGN(program->pool_, SshPool::create(loop, options.pool));
@@ -56,23 +66,22 @@ SshVisit SshProgram::visit(SshSession& session, int cancel, const SshProgramOpti
     if (failure.again.empty()) failure.again = reproducer(options.route);
     return [this, failure = std::move(failure)] { handlers_.on_failed(failure); };
   };
-  RemoteOrder order{.purpose = RemotePurpose::kProgram,
-                    .file = options.bundle->file,
-                    .machine = options.bundle->machine,
-                    .word = options.word,
-                    .lies_there = options.bundle->bytes.empty()};
-  RemoteTalk talk(session, std::move(order), options.bundle.get(), {.cancel = cancel, .silence = options.silence});
+  RemoteTalk talk(session, order_of(options), options.bundle.get(), {.cancel = cancel, .silence = options.silence});
   std::optional<RemoteAnswer> answer;
-  while (!answer) answer = talk.step();
-  if (auto* failure = std::get_if<LaunchFailure>(&*answer)) return failed(std::move(*failure));
-  auto* program = std::get_if<RemoteProgram>(&*answer);
-  MONARCH_ASSERT(program != nullptr);
+  while (!answer && !talk.conversation().talking()) answer = talk.step();
+  if (answer) {
+    if (auto* failure = std::get_if<LaunchFailure>(&*answer)) return failed(std::move(*failure));
+  }
+  auto* program = answer ? std::get_if<RemoteProgram>(&*answer) : nullptr;
+  MONARCH_ASSERT(program != nullptr || options.check);
   auto pair = make_pair_of_sockets();
   if (!pair.ok()) return failed({.phase = "start", .message = pair.error().message});
 
   // Owners: the function that hands it on, and nobody after it.
   auto ready = std::make_shared<SshProgramReady>(
-      SshProgramReady{.path = std::move(program->path), .stream = std::move(pair->ours), .copied = talk.copy()});
+      SshProgramReady{.path = program == nullptr ? std::string() : std::move(program->path),
+                      .stream = std::move(pair->ours),
+                      .copied = talk.copy()});
   SshVisit visit([this, ready] { handlers_.on_ready(std::move(*ready)); });
   // Owners: the visit alone; a function has to be copyable.
   auto pump = std::make_shared<ProgramPump>(session.raw(), talk.take_channel(), std::move(pair->theirs),

@@ -1,7 +1,7 @@
 #pragma once
 
-// SshProgram: a monarch that runs on a host, shipped there if it is not, and a stream to its standard input and from
-// its standard output. The stream is one end of a pair of sockets, so that whoever speaks over it need not know of SSH;
+// SshProgram: a monarch, or a check of monarch-worker, that runs on a host, shipped there if it is not, and a stream to
+// its standard input and from its standard output. The stream is one end of a pair of sockets, so that whoever speaks over it need not know of SSH;
 // a thread of the session carries what lies between. Nothing is lost before an end: what the program wrote is read
 // first, and what was written here is sent first. Back-pressure goes through: who does not read makes the program wait.
 //
@@ -27,7 +27,9 @@ struct SshProgramOptions {
   SshRoute route;
   // Owners: this, and the talk under way. Without bytes it names what the host has already.
   std::shared_ptr<const WorkerImage> bundle;
-  std::string word;                            // the subcommand, which greets first (kProgramGreeting)
+  std::string word;  // the subcommand, which greets first (kProgramGreeting)
+  // Instead: kCheck, of monarch-worker, which does not greet. `bundle` is its image then, where one is shipped.
+  std::optional<RemoteOrder> check = {};
   Duration silence = Duration::seconds(30);    // of the host until it greets
   Duration ask_after = Duration::seconds(10);  // of silence after that, for a sign of life
   Duration dead_after = Duration::seconds(30);
@@ -35,7 +37,7 @@ struct SshProgramOptions {
 };
 
 struct SshProgramReady {
-  std::string path;  // of monarch on the host
+  std::string path;  // of monarch on the host; of a check it is not told
   // Not blocking. Shut down for writing, it ends the program's input; read to its end, the program's output has ended.
   UniqueFd stream;
   Duration copied;  // how long the bundle took; zero: it was there

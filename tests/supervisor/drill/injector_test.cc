@@ -10,8 +10,10 @@
 #include <optional>
 #include <variant>
 
+#include "supervisor/launch/ssh/machines/reach_by_ssh.h"
 #include "tests/supervisor/launch/ssh/ssh_server.h"
 #include "tests/transport/loop/loop_fixture.h"
+#include "transport/base/clock.h"
 #include "transport/process/process_scan.h"
 #include "transport/process/spawn.h"
 
@@ -20,6 +22,18 @@ namespace {
 
 constexpr HostId kHost(0);
 const std::string kUuid = "0123456789abcdef0123456789abcdef";
+
+// Hosts alone.
+class HostsAlone final : public CheckReach {
+ public:
+  explicit HostsAlone(std::unique_ptr<HostReach> hosts) : hosts_(std::move(hosts)) {}
+  std::unique_ptr<HostTalk> open(Reached where, HostTalk::OnLost on_lost) override {
+    return hosts_->open(where.value(), std::move(on_lost));
+  }
+
+ private:
+  std::unique_ptr<HostReach> hosts_;
+};
 
 class InjectorTest : public LoopTest {
  protected:
@@ -39,13 +53,13 @@ class InjectorTest : public LoopTest {
     victim_ = std::move(std::get<std::unique_ptr<Child>>(forked));
     victim_->open_gate();
     ASSERT_TRUE(run_until([&] { return victim_->exec_state() == ExecState::kExecuted || look_often(); }));
-    auto made = Injector::create(
-        loop(), {.access = {.hosts = {{"gpu7", {server_->target()}}}, .installed = worker_}, .seed = 1});
-    ASSERT_TRUE(made.ok());
-    injector_ = std::move(*made);
+    reach_ = std::make_unique<HostsAlone>(
+        reach_by_ssh(loop(), {.hosts = {{"gpu7", {server_->target()}}}, .installed = worker_}, 1));
+    injector_ = std::make_unique<Injector>(loop(), *reach_, Duration::seconds(5));
   }
   void TearDown() override {
     injector_.reset();
+    reach_.reset();
     if (victim_) {
       (void)::kill(victim_->pid(), SIGKILL);
       (void)::waitpid(victim_->pid(), nullptr, 0);
@@ -62,7 +76,7 @@ class InjectorTest : public LoopTest {
     order.host = "gpu7";
     return injector_->strike(
         kHost, std::move(order), lasts, [this](const Injected& what) { injected_ = what; },
-        [this](const std::string& error) { undone_ = error; });
+        [this](const Undone& what) { undone_ = what.error; });
   }
   bool is_injected() {
     return run_until([&] { return injected_.has_value(); }, Duration::seconds(60));
@@ -71,17 +85,23 @@ class InjectorTest : public LoopTest {
   std::string worker_;
   std::unique_ptr<SshServer> server_;
   std::unique_ptr<Child> victim_;
+  std::unique_ptr<HostsAlone> reach_;
   std::unique_ptr<Injector> injector_;
   std::optional<Injected> injected_;
   std::optional<std::string> undone_;
 };
 
 TEST_F(InjectorTest, StopsAHostForATimeAndSaysWhenItGoesOn) {
+  const WallTime before = wall_now();
   (void)strike({.what = StrikeWhat::kStop}, Duration::milliseconds(500));
   ASSERT_TRUE(is_injected());
   EXPECT_EQ(injected_->error, "");
   EXPECT_EQ(injected_->struck, std::vector<std::int32_t>{victim_->pid()});
   EXPECT_EQ(state(), 'T');
+  EXPECT_GE(injected_->struck_at, before);
+  EXPECT_GE(injected_->seen_at, injected_->struck_at);
+  EXPECT_LE(injected_->seen_at, wall_now());
+  EXPECT_GT(injected_->clock_error, Duration());
   EXPECT_FALSE(undone_.has_value());
   ASSERT_TRUE(run_until([&] { return undone_.has_value(); }, Duration::seconds(60)));
   EXPECT_EQ(*undone_, "");

@@ -47,7 +47,7 @@ SshHostCheck host_health(const JobSpec& spec, const SshAccess& access) {
     auto answer = talk.ask(request);
     if (auto* failure = std::get_if<LaunchFailure>(&answer)) return std::move(*failure);
     talk.leave();
-    CheckAnswer& said = std::get<doctor::TimedAnswer>(answer).answer;
+    CheckAnswer& said = std::get<TimedAnswer>(answer).answer;
     const SshLauncherHost& who = asked->access.hosts[host.value()];
     const std::string lack =
         said.facts ? doctor::lacking_of(asked->spec, host.value(), said.facts->inventory) : std::string();

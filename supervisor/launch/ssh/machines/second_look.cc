@@ -23,14 +23,14 @@ std::string reason_of(const LaunchFailure& failure) {
   return words_of(text(name_of(failure.kind), ": ", failure.message));
 }
 
-using Checked = std::variant<doctor::TimedAnswer, LaunchFailure>;
+using Checked = std::variant<TimedAnswer, LaunchFailure>;
 
 // In the session's thread.
 Checked check(SshSession& session, RemoteOrder order, const WorkerImage* image, const CheckRequest& request,
               Duration patience, int cancel) {
   doctor::CheckTalk talk(session, std::move(order), image, {.cancel = cancel, .silence = patience});
   Checked checked = talk.ask(request);
-  if (std::holds_alternative<doctor::TimedAnswer>(checked)) talk.leave();
+  if (std::holds_alternative<TimedAnswer>(checked)) talk.leave();
   return checked;
 }
 
@@ -40,7 +40,7 @@ SeenThere seen_there(const Checked& checked, std::string asked_at) {
     seen.no_answer_because = reason_of(*failure);
     return seen;
   }
-  const CheckAnswer& answer = std::get<doctor::TimedAnswer>(checked).answer;
+  const CheckAnswer& answer = std::get<TimedAnswer>(checked).answer;
   seen.worker = answer.worker;
   if (!answer.calls.empty()) seen.does_not_reach_us = words_of(answer.calls.front().error);
   return seen;
@@ -129,7 +129,7 @@ SshPool::Ticket SecondLook::ask_peer(HostId host, std::uint64_t number, std::siz
   auto talk = [this, host, number, place, request, order = order_of(peer.host), image = options_.access.image,
                patience = options_.patience](SshSession& session, int cancel) mutable -> std::function<void()> {
     const Checked checked = check(session, std::move(order), image.get(), request, patience, cancel);
-    const auto* answer = std::get_if<doctor::TimedAnswer>(&checked);
+    const auto* answer = std::get_if<TimedAnswer>(&checked);
     const bool asked = answer != nullptr && !answer->answer.calls.empty();
     return [this, host, number, place, asked, error = asked ? answer->answer.calls.front().error : std::string()] {
       answered(host, number, [&](SecondPath& seen) {
