@@ -255,7 +255,8 @@ class Insider(HostileTest):
         # 97 MiB, and what comes between two looks; 1,500 MiB without them.
         self.assertLess(self.resident(supervisor, "VmHWM") - before, 750 << 10)
         self.assertEqual(self.process("supervisor").pid, supervisor.pid)
-        self.assert_undisturbed(run)
+        # One thread reads what all hosts say, and had a gibibyte and a half to read: on a busy machine another may be late for a while.
+        self.assert_undisturbed(run, but=("host.suspect",))
 
     def test_what_is_longer_than_it_may_be_is_not_read_whatever_message_has_it(self):
         # Of a sanitizer's supervisor, which takes long to read it, a host is not heard for long.

@@ -105,7 +105,7 @@ class Link:
     def until(self, what, timeout=harness.DEADLINE_S):
         """Until a frame of this name has come, or a condition holds."""
         done = what if callable(what) else lambda: what in self.frames
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + harness.patience(timeout)
         while not done():
             assert time.monotonic() < deadline, f"not within {timeout} s: {what} of {self!r}"
             assert self.step() or done(), f"ended without {what}: {self!r}"
