@@ -11,6 +11,8 @@ namespace monarch::drill {
 
 namespace {
 
+constexpr std::size_t kLooksAtATime = 16;  // each is a session, or a process
+
 std::string failure_text(const LaunchFailure& failure) {
   return printable(text(name_of(failure.kind), ": ", failure.message));
 }
@@ -40,6 +42,12 @@ Injected injected_of(const CheckOutcome& outcome) {
   return what;
 }
 
+Injected unwanted() {
+  Injected what;
+  what.error = "it was taken back before it struck";
+  return what;
+}
+
 }  // namespace
 
 Injector::~Injector() {
@@ -58,16 +66,22 @@ Injector::Ticket Injector::strike(Reached where, StrikeOrder order, Duration las
            {.error = text("the talk with the host ended before its time (", failure_text(why), ")"), .felt = {}});
   });
   // The host has more time than we wait: a talk whose end is lost is over there by itself.
-  running.talk->ask({.life = lasts + patience_ * 2, .patience = patience_, .strike = std::move(order)},
-                    [this, ticket](const CheckOutcome& outcome) { injected(ticket, outcome); });
+  CheckRequest blow{.life = lasts + patience_ * 2, .patience = patience_, .strike = std::move(order)};
+  // First a word of it: what it takes to begin would be taken for a difference of the clocks.
+  running.talk->ask(
+      {.life = blow.life, .patience = patience_}, [this, ticket, blow = std::move(blow)](const CheckOutcome& outcome) {
+        if (std::holds_alternative<LaunchFailure>(outcome)) return injected(ticket, injected_of(outcome));
+        const Running& reached = running_.at(ticket);
+        if (reached.phase == Phase::kUnwanted) return injected(ticket, unwanted());
+        reached.talk->ask(blow, [this, ticket](const CheckOutcome& struck) { injected(ticket, injected_of(struck)); });
+      });
   return ticket;
 }
 
-void Injector::injected(Ticket ticket, const CheckOutcome& outcome) {
+void Injector::injected(Ticket ticket, const Injected& what) {
   const auto found = running_.find(ticket);
   if (found == running_.end()) return;
   Running& running = found->second;
-  const Injected what = injected_of(outcome);
   const OnInjected tell = std::move(running.on_injected);
   if (!what.error.empty()) {
     running_.erase(found);
@@ -108,14 +122,24 @@ void Injector::undone(Ticket ticket, const Undone& what) {
   tell(what);
 }
 
-void Injector::look(Reached where, const CheckRequest& request, OnSeen on_seen) {
-  const Ticket ticket = next_++;
-  auto& talk = looks_[ticket];
-  talk = reach_.open(where, {});
-  talk->ask(request, [this, ticket, on_seen = std::move(on_seen)](const CheckOutcome& outcome) {
-    looks_.erase(ticket);
-    on_seen(outcome);
-  });
+void Injector::look(Reached where, CheckRequest request, OnSeen on_seen) {
+  waiting_.push_back({.where = where, .request = std::move(request), .on_seen = std::move(on_seen)});
+  start_looks();
+}
+
+void Injector::start_looks() {
+  while (looks_.size() < kLooksAtATime && !waiting_.empty()) {
+    const Ticket ticket = next_++;
+    Look look = std::move(waiting_.front());
+    waiting_.pop_front();
+    auto& talk = looks_[ticket];
+    talk = reach_.open(look.where, {});
+    talk->ask(look.request, [this, ticket, on_seen = std::move(look.on_seen)](const CheckOutcome& outcome) {
+      looks_.erase(ticket);
+      start_looks();
+      on_seen(outcome);
+    });
+  }
 }
 
 }  // namespace monarch::drill

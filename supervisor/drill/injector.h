@@ -8,6 +8,7 @@
 // Thread: the loop's. Lifetime: shorter than the loop's and the reach's. Its end takes everything back.
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -55,15 +56,15 @@ class Injector {
   Ticket strike(Reached where, StrikeOrder order, Duration lasts, OnInjected on_injected, OnUndone on_undone);
   // Before its time.
   void undo(Ticket ticket);
-  // One question, without a strike, in a talk of its own.
-  void look(Reached where, const CheckRequest& request, OnSeen on_seen);
+  // One question, without a strike, in a talk of its own; of many some wait for others.
+  void look(Reached where, CheckRequest request, OnSeen on_seen);
 
   std::size_t running() const { return running_.size(); }
 
  private:
   enum class Phase : std::uint8_t {
-    kStriking,  // it was ordered
-    kUnwanted,  // the same, and it is to be taken back at once
+    kStriking,  // its host is being reached, and then struck
+    kUnwanted,  // the same, and it is not to strike any more, or to be taken back at once
     kLasting,
     kEnding,  // it is being taken back
   };
@@ -76,7 +77,14 @@ class Injector {
     std::unique_ptr<HostTalk> talk;
   };
 
-  void injected(Ticket ticket, const CheckOutcome& outcome);
+  struct Look {
+    Reached where;
+    CheckRequest request;
+    OnSeen on_seen;
+  };
+
+  void start_looks();
+  void injected(Ticket ticket, const Injected& what);
   void end(Ticket ticket);
   void undone(Ticket ticket, const Undone& what);
 
@@ -85,7 +93,8 @@ class Injector {
   Duration patience_;
   Ticket next_ = 1;
   std::map<Ticket, Running> running_;
-  std::map<Ticket, std::unique_ptr<HostTalk>> looks_;
+  std::map<Ticket, std::unique_ptr<HostTalk>> looks_;  // under way
+  std::deque<Look> waiting_;
 };
 
 }  // namespace monarch::drill

@@ -64,8 +64,12 @@ class CheckReachTest : public LoopTest {
   void open(Launch launch = {}) {
     talk_.reset();
     spec_.launch = std::move(launch);
-    auto opened = open_reach(
-        {.loop = loop(), .spec = spec_, .hosts = hosts_, .job = kJob.to_text(), .job_id = "demo-1a2b", .worker_path = worker_});
+    auto opened = open_reach({.loop = loop(),
+                              .spec = spec_,
+                              .hosts = hosts_,
+                              .job = kJob.to_text(),
+                              .job_id = "demo-1a2b",
+                              .worker_path = worker_});
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     reach_ = std::move(*opened);
   }
@@ -228,17 +232,31 @@ TEST_F(CheckReachTest, StrikesAndLooksForADrill) {
   EXPECT_EQ(injector_->running(), 0U);
 }
 
-TEST_F(CheckReachTest, TakesBackAtOnceWhatWasUnwantedBeforeItStruck) {
+TEST_F(CheckReachTest, StrikesNoMoreWhatWasUnwantedBefore) {
   open();
   injector_ = std::make_unique<drill::Injector>(loop(), *reach_, Duration::seconds(5));
-  std::optional<std::string> undone;
+  std::optional<drill::Injected> injected;
   const auto ticket = injector_->strike(
-      kHost, stop(), Duration::seconds(1'000), [](const drill::Injected&) {},
-      [&](const drill::Undone& what) { undone = what.error; });
+      kHost, stop(), Duration::seconds(1'000), [&](const drill::Injected& what) { injected = what; },
+      [](const drill::Undone&) { ADD_FAILURE() << "there was nothing to take back"; });
   injector_->undo(ticket);
-  ASSERT_TRUE(run_until([&] { return undone.has_value(); }, Duration::seconds(60)));
-  EXPECT_EQ(*undone, "");
+  ASSERT_TRUE(run_until([&] { return injected.has_value(); }, Duration::seconds(60)));
+  EXPECT_EQ(injected->error, "it was taken back before it struck");
   EXPECT_NE(state(), 'T');
+  EXPECT_EQ(injector_->running(), 0U);
+}
+
+TEST_F(CheckReachTest, LooksAtManyHosts) {
+  open();
+  injector_ = std::make_unique<drill::Injector>(loop(), *reach_, Duration::seconds(5));
+  std::uint32_t seen = 0;
+  constexpr std::uint32_t kMany = 40;
+  for (std::uint32_t i = 0; i < kMany; ++i) {
+    injector_->look(HostId(i), {.worker = WorkerMarks{kUuid, "v1"}}, [&](const CheckOutcome& outcome) {
+      seen += std::get<TimedAnswer>(outcome).answer.worker->processes;
+    });
+  }
+  EXPECT_TRUE(run_until([&] { return seen == kMany; }, Duration::seconds(60))) << seen;
 }
 
 TEST_F(CheckReachTest, ReachesHostsByACommandOfTheUsers) {
@@ -281,8 +299,12 @@ TEST_F(CheckReachTest, ReachesNodesOfSlurmByAStepBesideTheirWorkers) {
 TEST_F(CheckReachTest, IsRefusedWhereTheSupervisorIsOnAHost) {
   spec_.launch = LaunchSsh{.hosts = {{.name = "v1"}}};
   spec_.supervisor_on = SupervisorPlace::kFirst;
-  const auto opened = open_reach(
-      {.loop = loop(), .spec = spec_, .hosts = hosts_, .job = kJob.to_text(), .job_id = "demo-1a2b", .worker_path = worker_});
+  const auto opened = open_reach({.loop = loop(),
+                                  .spec = spec_,
+                                  .hosts = hosts_,
+                                  .job = kJob.to_text(),
+                                  .job_id = "demo-1a2b",
+                                  .worker_path = worker_});
   ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.error().code, ErrorCode::kUnsupported);
 }
