@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "cli/args/mesh_names.h"
+#include "supervisor/core/spec/hostlist.h"
 #include "supervisor/core/spec/placement.h"
-#include "supervisor/spec/hosts/hostlist.h"
 #include "transport/base/nearest.h"
 #include "transport/base/text.h"
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "supervisor/spec/hosts/hostlist.h"
+#include "supervisor/core/spec/hostlist.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
 #include "transport/process/run_program.h"

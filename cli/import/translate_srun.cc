@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "cli/import/foreign_flags.h"
-#include "supervisor/spec/hosts/hostlist.h"
+#include "supervisor/core/spec/hostlist.h"
 #include "supervisor/spec/schema/names.h"
 #include "transport/base/text.h"
 

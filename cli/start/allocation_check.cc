@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "supervisor/spec/hosts/hostlist.h"
+#include "supervisor/core/spec/hostlist.h"
 #include "transport/base/text.h"
 #include "transport/process/run_program.h"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "supervisor/spec/hosts/hostlist.h"
+#include "supervisor/core/spec/hostlist.h"
 #include "supervisor/spec/schema/key_path.h"
 #include "supervisor/spec/yaml/yaml_text.h"
 #include "transport/base/text.h"

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <utility>
 
-#include "supervisor/spec/hosts/hostlist.h"
+#include "supervisor/core/spec/hostlist.h"
 #include "supervisor/spec/hosts/network_names.h"
 #include "supervisor/spec/schema/launcher_spec.h"
 #include "supervisor/spec/schema/names.h"

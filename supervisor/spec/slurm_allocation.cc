@@ -4,8 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "supervisor/core/spec/hostlist.h"
 #include "supervisor/launch/slurm/slurm_spec.h"
-#include "supervisor/spec/hosts/hostlist.h"
 #include "supervisor/spec/yaml/values.h"
 #include "supervisor/spec/yaml/yaml_tree.h"
 #include "transport/base/text.h"

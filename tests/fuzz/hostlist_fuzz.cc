@@ -6,8 +6,8 @@
 #include <set>
 #include <string_view>
 
+#include "supervisor/core/spec/hostlist.h"
 #include "supervisor/launch/ssh/ssh_spec.h"
-#include "supervisor/spec/hosts/hostlist.h"
 #include "supervisor/spec/hosts/hosts_file.h"
 #include "supervisor/spec/hosts/network_names.h"
 #include "supervisor/spec/hosts/ssh_hosts.h"

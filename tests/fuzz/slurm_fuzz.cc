@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <string_view>
 
+#include "supervisor/core/spec/hostlist.h"
 #include "supervisor/launch/slurm/job_end.h"
 #include "supervisor/launch/slurm/slurm_commands.h"
 #include "supervisor/launch/slurm/slurm_gres.h"
 #include "supervisor/launch/slurm/slurm_job_facts.h"
 #include "supervisor/launch/slurm/slurm_requests.h"
 #include "supervisor/launch/slurm/slurm_watch.h"
-#include "supervisor/spec/hosts/hostlist.h"
 #include "transport/base/assert.h"
 #include "transport/base/limits.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/spec/hosts/hostlist.h"
+#include "supervisor/core/spec/hostlist.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "supervisor/core/spec/hostlist.h"
 #include "supervisor/launch/launchers.h"
-#include "supervisor/spec/hosts/hostlist.h"
 #include "supervisor/spec/schema/launcher_spec.h"
 #include "supervisor/spec/yaml/values.h"
 #include "transport/base/limits.h"

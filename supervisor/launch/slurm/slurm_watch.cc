@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "supervisor/spec/hosts/hostlist.h"
+#include "supervisor/core/spec/hostlist.h"
 #include "transport/base/text.h"
 
 namespace monarch {

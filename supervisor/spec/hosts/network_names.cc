@@ -7,8 +7,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "supervisor/core/spec/hostlist.h"
 #include "supervisor/launch/ssh/ssh_spec.h"
-#include "supervisor/spec/hosts/hostlist.h"
 #include "transport/base/text.h"
 
 namespace monarch {

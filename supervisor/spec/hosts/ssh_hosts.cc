@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "supervisor/core/spec/hostlist.h"
 #include "supervisor/launch/ssh/ssh_spec.h"
-#include "supervisor/spec/hosts/hostlist.h"
 #include "supervisor/spec/hosts/network_names.h"
 #include "supervisor/spec/yaml/values.h"
 #include "transport/base/limits.h"

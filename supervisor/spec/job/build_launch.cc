@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/spec/hosts/hostlist.h"
+#include "supervisor/core/spec/hostlist.h"
 #include "supervisor/spec/hosts/network_names.h"
 #include "supervisor/spec/hosts/ssh_hosts.h"
 #include "supervisor/spec/job/check_references.h"

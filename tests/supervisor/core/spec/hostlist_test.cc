@@ -1,4 +1,4 @@
-#include "supervisor/spec/hosts/hostlist.h"
+#include "supervisor/core/spec/hostlist.h"
 
 #include <gtest/gtest.h>
 

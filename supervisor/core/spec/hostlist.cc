@@ -1,4 +1,4 @@
-#include "supervisor/spec/hosts/hostlist.h"
+#include "supervisor/core/spec/hostlist.h"
 
 #include <algorithm>
 #include <charconv>
@@ -129,7 +129,7 @@ Split split(std::string_view name) {
 }
 
 // Whether `next` continues `previous` in a range that starts with numbers of `width` digits.
-bool continues(std::string_view previous, std::string_view next, std::size_t width) {
+bool is_next(std::string_view previous, std::string_view next, std::size_t width) {
   return number_of(next) == number_of(previous) + 1 && next == padded(number_of(next), width);
 }
 
@@ -221,7 +221,7 @@ std::string fold_hostlist(const std::vector<std::string>& names) {
       const std::string_view low = split(names[j]).digits;
       std::string_view high = low;
       while (j + 1 < names.size() && split(names[j + 1]).stem == first.stem &&
-             continues(high, split(names[j + 1]).digits, low.size())) {
+             is_next(high, split(names[j + 1]).digits, low.size())) {
         high = split(names[++j]).digits;
       }
       ++j;
