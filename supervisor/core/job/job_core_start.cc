@@ -5,6 +5,7 @@
 #include "supervisor/core/job/held_ports.h"
 #include "supervisor/core/job/job_core.h"
 #include "supervisor/core/job/rank_env.h"
+#include "supervisor/core/spec/hostlist.h"
 #include "transport/base/assert.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
@@ -199,7 +200,7 @@ void JobCore::start_gang(MeshId mesh, GangId g) {
     actions_.emplace_back(SendStart{id, start_message(mesh, g, id)});
   }
   state.started_at = now_;
-  EventDetails details = {{"hosts", some_of(std::move(names))}};
+  EventDetails details = {{"hosts", fold_hostlist(names)}};
   if (state.commits.resumed) details.emplace_back("from_step", text(state.commits.resumed->step));
   if (state.furthest) details.emplace_back("furthest", text(*state.furthest));
   say_of_gang(mesh, g, EventKind::kGangStarting, Severity::kInfo,

@@ -203,6 +203,12 @@ TEST(JobCoreRecovery, TakesAFurtherStepForProgressAndFailsAtTheThirdCrashAtTheSa
   EXPECT_EQ(further.gang(0).phase, GangPhase::kReserving);
 }
 
+TEST(JobCoreRecovery, NamesAllHostsOnWhichAGangStarts) {
+  Driver driver(fixtures::job_of(12, 1));
+  driver.run_all();
+  EXPECT_EQ(driver.details(EventKind::kGangStarting).at("hosts"), "v[1-12]");
+}
+
 // What an operator asks of a failure: when it was made good, and what was done twice for that.
 TEST(JobCoreRecovery, TellsOnceThatAGangIsPastWhereItWas) {
   Driver driver(job_that_recovers(1, 1, 10));
