@@ -15,7 +15,4 @@ namespace monarch {
 // `status` may have no meshes: nothing is known of the ranks.
 std::string junit_xml(const JobStatus& status, const Verdict& verdict);
 
-// Text as it may stand in an element or between double quotes.
-std::string xml_text(std::string_view raw);
-
 }  // namespace monarch

@@ -93,6 +93,31 @@ std::string printable(std::string_view raw) {
   return out;
 }
 
+std::string xml_text(std::string_view raw) {
+  std::string out;
+  while (!raw.empty()) {
+    const std::size_t newline = raw.find('\n');
+    for (const char c : printable(raw.substr(0, newline))) {
+      switch (c) {
+        case '&': out += "&amp;"; break;
+        case '<': out += "&lt;"; break;
+        case '>': out += "&gt;"; break;
+        case '"': out += "&quot;"; break;
+        case '\'': out += "&apos;"; break;
+        default: out.push_back(c);
+      }
+    }
+    if (newline == std::string_view::npos) break;
+    out += "&#10;";
+    raw.remove_prefix(newline + 1);
+  }
+  // The two characters of the first plane that XML does not have and a terminal does not mind.
+  for (const std::string_view none : {std::string_view("\xef\xbf\xbe"), std::string_view("\xef\xbf\xbf")}) {
+    for (std::size_t at = out.find(none); at != std::string::npos; at = out.find(none)) out.replace(at, 3, "\\uffff");
+  }
+  return out;
+}
+
 std::string to_hex(std::string_view bytes) {
   std::string out;
   out.reserve(bytes.size() * 2);

@@ -46,6 +46,8 @@ template <class... Parts>
 
 // Bytes that could steer a terminal or forge a line are written as \xNN; tab stays, and UTF-8 above U+009F stays.
 [[nodiscard]] std::string printable(std::string_view raw);
+// Printable text as it may stand in an element of XML or HTML, or between double quotes there; newlines stay.
+[[nodiscard]] std::string xml_text(std::string_view raw);
 // Nothing but the characters from ' ' to '~'.
 [[nodiscard]] bool is_printable_ascii(std::string_view raw);
 // Nothing but digits, one at least.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 namespace monarch {
 namespace {
 
@@ -22,6 +24,22 @@ TEST(Printable, KeepsTextAndEscapesWhatSteersATerminal) {
   EXPECT_EQ(printable("\xc0\xaf\xff"), "\\xc0\\xaf\\xff");  // overlong and not UTF-8 at all
   EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // a surrogate
   EXPECT_EQ(printable("\xe6\x97"), "\\xe6\\x97");           // cut off
+}
+
+TEST(XmlText, HasOnlyCharactersThatXmlHas) {
+  EXPECT_EQ(xml_text(std::string_view("\0\x01\x1b<\xef\xbf\xbe\xef\xbf\xbf\xed\xa0\x80é\t'", 17)),
+            "\\x00\\x01\\x1b&lt;\\uffff\\uffff\\xed\\xa0\\x80é\t&apos;");
+  const std::uint32_t seed = std::random_device{}();
+  SCOPED_TRACE(text("seed ", seed));
+  std::mt19937 random(seed);
+  for (int run = 0; run < 2000; ++run) {
+    std::string raw(random() % 40, '\0');
+    for (char& byte : raw) byte = static_cast<char>(random() % 256);
+    for (const char c : xml_text(raw)) {
+      const auto byte = static_cast<unsigned char>(c);
+      ASSERT_TRUE((byte >= 0x20 || byte == '\t') && byte != 0x7F && c != '<' && c != '>' && c != '"');
+    }
+  }
 }
 
 TEST(AmountText, IsForPeople) {
