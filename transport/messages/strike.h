@@ -54,7 +54,7 @@ struct StrikeOrder {
   std::string mesh;  // kRank: its mesh
   std::uint32_t rank = 0;
   std::uint32_t processes = 0;  // kBusy
-  // kCut: TCP with the other side's port among these, at that numeric address; so much of it.
+  // kCut: TCP with the other side's port among these, at that numeric address, or at any; so much of it.
   std::string address;
   std::vector<std::uint16_t> ports;
   StrikeWay way = StrikeWay::kBoth;
@@ -77,8 +77,7 @@ struct StrikeSeen {
   // By the host's clock: before the first blow, and once it was seen to be in effect.
   WallTime struck_at = {};
   WallTime seen_at = {};
-  // Of one that was taken back: whether somebody whom it struck has ended meanwhile. Nothing: of its kind that says
-  // nothing.
+  // Whether somebody whom it struck had ended before it was taken back; nothing: its kind cannot say that.
   std::optional<bool> felt = {};
 };
 MONARCH_FIELDS(StrikeSeen, error, struck, struck_at, seen_at, felt)

@@ -59,7 +59,7 @@ std::string name_of(const StrikeOrder& order) {
 
 // An address of one of the two families, and nothing that nft could take for more.
 bool is_numeric(const std::string& address) {
-  return !address.empty() && address.find_first_not_of("0123456789abcdef.:") == std::string::npos;
+  return address.find_first_not_of("0123456789abcdef.:") == std::string::npos;
 }
 
 }  // namespace
@@ -124,13 +124,13 @@ Result<std::string> cut_script(const StrikeOrder& order, const std::string& tabl
   if (order.percent == 0 || order.percent > 100) return Error{ErrorCode::kInvalid, "1 to 100 percent can be cut"};
   std::vector<std::string> ports;
   for (const std::uint16_t port : order.ports) ports.push_back(text(port));
-  const std::string family = order.address.find(':') == std::string::npos ? "ip" : "ip6";
+  const std::string family = order.address.find(':') == std::string::npos ? "ip " : "ip6 ";
   // Counted before it is drawn, so that a small loss is seen to be there before its first packet is lost.
   const std::string some = order.percent == 100 ? "" : text(" numgen random mod 100 < ", order.percent);
   const auto chain = [&](const char* hook, const char* address, const char* port) {
-    return text("  chain ", hook, " {\n    type filter hook ", hook, " priority -300; policy accept;\n    ", family,
-                " ", address, " ", order.address, " tcp ", port, " { ", join(ports, ", "), " } counter", some,
-                " drop\n  }\n");
+    const std::string whose = order.address.empty() ? "" : text(family, address, " ", order.address, " ");
+    return text("  chain ", hook, " {\n    type filter hook ", hook, " priority -300; policy accept;\n    ", whose,
+                "tcp ", port, " { ", join(ports, ", "), " } counter", some, " drop\n  }\n");
   };
   std::string script = text("table inet ", table, " {\n");
   if (order.way != StrikeWay::kOut) script += chain("input", "saddr", "sport");

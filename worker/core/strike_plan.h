@@ -35,13 +35,13 @@ struct Blow {
 // kInvalid: it makes no sense. kNotFound: nobody of that kind is there.
 Result<std::vector<Blow>> plan_strike(const StrikeOrder& order, const std::vector<StrikeCandidate>& there);
 
-// What the kernel means by refusing to have a process traced, with /proc/sys/kernel/yama/ptrace_scope as it is there.
+// Why the kernel refuses to have a process traced, where /proc/sys/kernel/yama/ptrace_scope is so.
 std::string tracing_refused(std::optional<std::uint64_t> ptrace_scope);
 
-// How many bytes of this memory are to stay available. kInvalid: fewer than a host needs.
+// The bytes of this memory that are to stay available. kInvalid: a host needs more.
 Result<std::uint64_t> memory_to_leave(std::uint64_t size, std::uint64_t total);
 
-// What the threads of a rank did in this time; it is slow where it got little of its processor and waited for more.
+// The use of a processor by the threads of a rank. It is slow where it got little of it and waited for more.
 struct CpuUse {
   Duration ran;
   Duration waited;  // to run

@@ -81,6 +81,14 @@ TEST(StrikePlan, CutsBothWaysOrOne) {
       std::string::npos);
 }
 
+TEST(StrikePlan, CutsByPortsAloneWhereNoAddressIsSaid) {
+  StrikeOrder order = cut();
+  order.address = "";
+  const auto script = cut_script(order, "t");
+  ASSERT_TRUE(script.ok());
+  EXPECT_NE(script->find("policy accept;\n    tcp sport { 4711, 4712 } counter drop\n"), std::string::npos) << *script;
+}
+
 TEST(StrikePlan, CountsPacketsThatNftTellsOf) {
   EXPECT_EQ(packets_counted(""), 0U);
   EXPECT_EQ(packets_counted("a counter packets 0 bytes 0 drop\nb counter packets 3 bytes 180 drop\n"
@@ -126,7 +134,7 @@ TEST(StrikePlan, SaysWhoRefusesToHaveAProcessTraced) {
 }
 
 TEST(StrikePlan, TakesNothingForAnAddressThatNftCouldTakeForMore) {
-  for (const char* address : {"", "h1", "10.0.0.1 tcp dport 22 drop; #", "10.0.0.1\n"}) {
+  for (const char* address : {"h1", "10.0.0.1 tcp dport 22 drop; #", "10.0.0.1\n"}) {
     StrikeOrder order = cut();
     order.address = address;
     EXPECT_EQ(cut_script(order, "t").error().code, ErrorCode::kInvalid) << address;
