@@ -33,7 +33,7 @@ class Effect {
   virtual std::optional<bool> felt() const { return std::nullopt; }
 };
 
-// What it will do and to whom, before anything is done: all that give_back() needs is known then.
+// An effect before anything is done: all that give_back() will need is known.
 using PlannedEffect = Result<std::unique_ptr<Effect>>;
 
 PlannedEffect plan_signals(const StrikeOrder& order);

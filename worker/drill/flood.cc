@@ -32,7 +32,7 @@ constexpr std::uint64_t kLinesAtOnce =
 constexpr int kFloodTickMilliseconds = 20;
 constexpr std::uint64_t kSeenPart = 5;  // of a second
 
-// As many bytes as so many whole lines have, and what they are.
+// The lines that are written at once.
 const std::string& flood_lines() {
   static const std::string all = [] {
     std::string made;

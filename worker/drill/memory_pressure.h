@@ -20,7 +20,7 @@ struct HostMemory {
 };
 Result<HostMemory> host_memory();  // of /proc/meminfo
 
-// What there is now, where the process of ours has taken so much: what a test says, or host_memory(), which sees that.
+// A host's memory while our process has taken so much: host_memory(), which sees that, or what a test says.
 using MemoryReading = std::function<Result<HostMemory>(std::uint64_t taken)>;
 
 PlannedEffect plan_memory_pressure(std::uint64_t size, MemoryReading reading);

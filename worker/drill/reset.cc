@@ -27,7 +27,7 @@ namespace {
 
 constexpr char kPtraceScope[] = "/proc/sys/kernel/yama/ptrace_scope";
 
-// Of a TCP socket; nothing of anything else.
+// The state of a TCP socket; nothing for anything else.
 std::optional<int> tcp_state(int fd) {
   int protocol = 0;
   socklen_t size = sizeof protocol;

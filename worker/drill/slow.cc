@@ -93,8 +93,8 @@ class Slow final : public Effect {
   bool outlives_us() const override { return true; }
 
  private:
-  // What a thread that is where we put it had before; nothing: it has been moved since, or was there before. A thread
-  // that began meanwhile has what the first one of its rank had.
+  // The processors that a thread is to have back; none where it was moved since, or had this one before. A thread that
+  // began meanwhile gets those of the first one of its rank.
   Cpus due_to(const ProcessEntry& thread) const {
     if (usable_cpus(thread.pid) != cpu_) return {};
     const auto known = before_.find({thread.pid, thread.start});
@@ -102,12 +102,22 @@ class Slow final : public Effect {
     return due == cpu_ ? Cpus() : due;
   }
 
+  // Also of a process that has lost its parents since.
+  std::vector<ProcessEntry> threads_now() const {
+    std::vector<ProcessEntry> threads = threads_of(with_their_own(processes_));
+    for (const auto& [known, cpus] : before_) {
+      const auto entry = read_process(known.first);
+      if (entry && !entry->dead() && entry->start == known.second) threads.push_back(*entry);
+    }
+    return threads;
+  }
+
   // Until nobody is left to be moved: what a thread begins has its processors.
   template <class Where>
   bool move_all(const Where& where) const {
     for (int pass = 0; pass < kMostPasses; ++pass) {
       bool moved = false;
-      for (const ProcessEntry& thread : threads_of(with_their_own(processes_))) {
+      for (const ProcessEntry& thread : threads_now()) {
         const Cpus cpus = where(thread);
         if (cpus.empty()) continue;
         moved = true;
@@ -122,11 +132,11 @@ class Slow final : public Effect {
     const Instant end = boot_now() + patience;
     CpuUse use;
     do {
-      const auto before = times_of(threads_of(with_their_own(processes_)));
+      const auto before = times_of(threads_now());
       if (before.empty()) return Error{ErrorCode::kUnsupported, "the kernel does not tell how long its threads wait"};
       const Instant from = boot_now();
       (void)until([] { return false; }, std::min(kWindow, end - from));
-      const auto after = times_of(threads_of(with_their_own(processes_)));
+      const auto after = times_of(threads_now());
       use = {.ran = {}, .waited = {}, .over = boot_now() - from};
       for (const auto& [thread, times] : after) {
         const auto known = before.find(thread);

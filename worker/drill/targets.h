@@ -1,6 +1,6 @@
 #pragma once
 
-// Whom of the processes of this host a strike means, and what is seen of them.
+// The processes of this host that a strike means, and what is seen of them.
 //
 // Thread: any; until() blocks.
 

@@ -59,7 +59,7 @@ class Struck : public CheckProcess {
     (void)end_of(child_);
   }
   char state() const { return read_process(victim_->pid())->state; }
-  // All of them, soft and hard, as proc_pid_limits(5) has them.
+  // Its limits, soft and hard, as proc_pid_limits(5) has them.
   std::string limits() const { return read_small(text("/proc/", victim_->pid(), "/limits")).value_or(""); }
   void end_victim() {
     EXPECT_EQ(::kill(victim_->pid(), SIGKILL), 0);

@@ -23,13 +23,16 @@ class StruckSlow : public Struck {
   // A thread of it has its own processor, and it has a child.
   void begin_busy() {
     SpawnOptions options = program({"/usr/bin/python3", "-c",
-                                    "import os, threading, time\n"
+                                    "import os, sys, threading, time\n"
                                     "def idle():\n"
                                     "    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
                                     "    time.sleep(100)\n"
                                     "if os.fork() == 0: time.sleep(100)\n"
                                     "threading.Thread(target=idle, daemon=True).start()\n"
-                                    "while True: pass\n"});
+                                    "while not os.path.exists(sys.argv[1]): pass\n"
+                                    "threading.Thread(target=time.sleep, args=[100], daemon=True).start()\n"
+                                    "while True: pass\n",
+                                    path("more")});
     begin_with(options);
     const auto is_ready = [&] {
       const auto all = masks();
@@ -81,6 +84,21 @@ TEST_F(StruckSlow, IsNotWhereItWantsNoProcessor) {
   const std::string error = strike({.what = StrikeWhat::kSlow}, Duration::milliseconds(500)).error;
   EXPECT_EQ(error.find("it is not slow: it had 0 % of processor "), 0U) << error;
   EXPECT_EQ(masks(), before);
+  end_victim();
+}
+
+TEST_F(StruckSlow, HasItsProcessorsAlsoInThreadsThatBeganMeanwhile) {
+  begin_busy();
+  const auto before = masks();
+  EXPECT_EQ(strike({.what = StrikeWhat::kSlow}).error, "");
+  write("more", "", 0644);
+  EXPECT_TRUE(until([&] { return masks().size() == before.size() + 1; }));
+  EXPECT_TRUE(all_on_one());
+  EXPECT_EQ(undo().error, "");
+  for (const auto& [thread, cpus] : masks()) {
+    const auto known = before.find(thread);
+    EXPECT_EQ(cpus, known == before.end() ? before.at(victim_->pid()) : known->second);
+  }
   end_victim();
 }
 

@@ -35,6 +35,16 @@ TEST_F(Struck, GoesOnWhenTheTalkEndsAndAlsoWhenItsCheckIsKilled) {
   end_victim();
 }
 
+TEST_F(Struck, GoesOnWhenTheLifeOfItsTalkIsOver) {
+  begin();
+  const CheckAnswer answer = ask({.life = Duration::milliseconds(300),
+                                  .strike = StrikeOrder{.what = StrikeWhat::kStop, .job_uuid = kUuid, .host = "gpu7"}});
+  EXPECT_EQ(answer.struck.value_or(StrikeSeen{"no answer", {}}).error, "");
+  EXPECT_EQ(end_of(child_).value, 0) << "nobody has told it anything";
+  EXPECT_NE(state(), 'T');
+  end_victim();
+}
+
 TEST_F(Struck, IsGoneAfterAKill) {
   begin();
   const StrikeSeen seen = strike({.what = StrikeWhat::kKill});
