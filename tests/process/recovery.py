@@ -4,7 +4,7 @@ Each rank of `self.counting(...)` writes its count into step.RANK, so that a tes
 judges by the wall clock but the bound of a detection, which is generous: a loaded machine is no fault.
 
 A test of a fault says by these words what it asserts, and tests/lint/faults.py looks for one of each:
-    assert_seen                          the event that tells of it has a time, at most so long after the fault
+    assert_seen, assert_unseen           the event that tells of it has a time, at most so long after the fault; or none tells of it
     assert_stage, assert_nothing_done    which stage of the ladder answers; or that none does
     assert_go_on                         gangs that it does not concern are the processes they were, and step on. A fault that ends a
                                          whole job has another job beside it: `self.beside()`, whose rank is called `beside` here
@@ -108,6 +108,10 @@ class RecoveryTest(jobs.JobTest):
     def time_of(self, event):
         """As time.time()."""
         return datetime.datetime.fromisoformat(event["time"].replace("Z", "+00:00")).timestamp()
+
+    def assert_unseen(self, *kinds):
+        """Nothing of these kinds was said."""
+        self.assertEqual([e["message"] for e in self.events() if e["event"] in kinds], [])
 
     def assert_stage(self, told, pattern, **fields):
         """An event, or the cause of a verdict, tells by its rule which stage answers, and has these fields."""

@@ -1,4 +1,4 @@
-"""Ranks that end oddly (P12-P14, P19): with children left, deaf to signals, in a flood of output."""
+"""Ranks that are odd (P10, P12-P14, P19): slow, with children left, deaf to signals, in a flood of output."""
 
 import os
 import signal
@@ -50,6 +50,22 @@ class OddRanks(recovery.RecoveryTest):
         self.signal_by_pid(self.pids[2])
         self.wait_for_anew([2, 3])
         self.assert_go_on([0, 1])
+        self.end_well(run)
+
+    def test_a_slow_one_costs_nobody_anything(self):  # P10
+        busy = "mark there\ni=0; until [ -e go ]; do j=0; until [ $((++j)) = 2000 ]; do :; done; step $((++i)); done\n"
+        run = self.running(busy, hosts=2, slots=1)
+        processor = {min(os.sched_getaffinity(self.pids[1]))}
+        os.sched_setaffinity(self.pids[1], processor)
+        beside = [self.start_program("/bin/sh", "-c", "while :; do :; done") for _ in range(3)]
+        for one in beside:
+            os.sched_setaffinity(one.pid, processor)
+        for _ in range(3):
+            self.assert_go_on([0, 1])
+        for one in beside:
+            one.end()
+        self.assert_unseen("rank.hung", "rank.stopped", "host.suspect")
+        self.assert_nothing_done()
         self.end_well(run)
 
     def test_a_flood_of_output_delays_nothing(self):  # P19

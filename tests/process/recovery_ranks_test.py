@@ -1,4 +1,4 @@
-"""A rank dies (P01-P05, P16, P17): it is seen at once, its gang starts again in place by the rules, and the other gang never notices."""
+"""A rank dies (P01-P05, P16-P18): it is seen at once, its gang starts again in place by the rules, and the other gang never notices."""
 
 import signal
 
@@ -53,6 +53,9 @@ class Ranks(recovery.RecoveryTest):
 
     def test_with_an_exit_code(self):  # P04
         self.dies_by_itself("exit 1", "exit code 1")
+
+    def test_that_has_no_descriptor_left(self):  # P18
+        self.dies_by_itself("ulimit -n 3; : </dev/null || exit 24", "exit code 24")
 
     def test_again_and_again_until_its_budget_is_spent(self):  # P05
         script = ("mark there\n[ $MONARCH_RANK = 2 ] && { echo $MONARCH_GENERATION >> tries; "
