@@ -11,6 +11,7 @@ from host import HOME
 KILL, SEGV, ABORT, STOP, BUSY, CUT = range(6)   # transport/messages/strike.h
 RANK, DAEMON, KEEPER, WORKER, HOST = range(5)
 BOTH, IN, OUT = range(3)
+STRUCK = 11                                     # of the fields of check.h's answer
 PATIENCE_NS = 5_000_000_000
 LIFE_NS = 600_000_000_000
 

@@ -31,7 +31,10 @@ int main(int argc, char** argv) {
                                .host = "h2",
                                .address = "10.0.0.1",
                                .ports = {4711, 4712},
-                               .percent = 10};
+                               .percent = 10,
+                               .size = 1U << 20U,
+                               .supervisor_pid = 4711,
+                               .job_directory = "/home/alice/.local/state/monarch/jobs/demo-1a2b"};
   HostFacts facts{.version = "0.1.0", .kernel = "6.1", .machine = "x86_64", .user = "alice", .files = {1024, 4096}};
   facts.ptrace_scope = 1;
   facts.places = {{.name = "state and logs", .path = "/home/alice", .there = true, .free_bytes = 1}};
@@ -43,7 +46,7 @@ int main(int argc, char** argv) {
   answer.calls = {{{"h2", "10.0.0.2", 4711}, "refused"}};
   answer.read = {{"/data", "of h1", ""}};
   answer.worker = {1, 0, 4};
-  answer.struck = {"no daemon of the job is on this host", {17}};
+  answer.struck = {"no daemon of the job is on this host", {17}, WallTime{3}, WallTime{4}, true};
   const std::string one = encode_piece(encode_payload(request));
   const std::string other = encode_piece(encode_payload(answer));
   write("request", one);
