@@ -1,7 +1,6 @@
 #include "worker/errand/fault_rights.h"
 
 #include <linux/capability.h>
-#include <unistd.h>
 
 #include <array>
 #include <charconv>
@@ -45,19 +44,20 @@ std::vector<std::string> drill_tables(std::string_view listing) {
   return tables;
 }
 
-// WARNING: nft(8) asks the kernel for no table at all without CAP_NET_ADMIN in the network that it is in; so whoever may
-// list them may make one.
+// WARNING: nft(8) asks the kernel for no table at all without CAP_NET_ADMIN in the network that it is in; so whoever
+// may list them may make one.
 FaultRights fault_rights() {
-  FaultRights rights{.ptrace_scope = read_number("/proc/sys/kernel/yama/ptrace_scope"),
+  FaultRights rights{.no_nft_because = "there is no nft (nftables)",
+                     .tables = {},
+                     .ptrace_scope = read_number("/proc/sys/kernel/yama/ptrace_scope"),
                      .traces_all = has_capability(CAP_SYS_PTRACE)};
   for (const char* nft : kNft) {
-    if (::access(nft, X_OK) != 0) continue;
     const auto listed = run_program({nft, "list", "tables"}, {.deadline = kPatience});
+    if (!listed.ok() && listed.error().code == ErrorCode::kNotFound) continue;
     if (listed.ok()) rights.tables = drill_tables(*listed);
     rights.no_nft_because = listed.ok() ? "" : listed.error().message;
-    return rights;
+    break;
   }
-  rights.no_nft_because = "there is no nft (nftables)";
   return rights;
 }
 

@@ -1,9 +1,10 @@
 #pragma once
 
 // SshProgram: a monarch, or a check of monarch-worker, that runs on a host, shipped there if it is not, and a stream to
-// its standard input and from its standard output. The stream is one end of a pair of sockets, so that whoever speaks over it need not know of SSH;
-// a thread of the session carries what lies between. Nothing is lost before an end: what the program wrote is read
-// first, and what was written here is sent first. Back-pressure goes through: who does not read makes the program wait.
+// its standard input and from its standard output. The stream is one end of a pair of sockets, so that whoever speaks
+// over it need not know of SSH; a thread of the session carries what lies between. Nothing is lost before an end: what
+// the program wrote is read first, and what was written here is sent first. Back-pressure goes through: who does not
+// read makes the program wait.
 //
 // A connection that is silent for too long is asked for a sign of life, and given up without one.
 //

@@ -1,8 +1,9 @@
 #pragma once
 
 // ProgramTalk: one RemoteConversation over the standard input and output of a program, which carries them to a process
-// on a host: an srun, or a command of the user's. What the program itself says goes to a file. It may live on after the
-// answer; then nothing more is written. A check is spoken with until its talk ends, and then reads the end of its input.
+// on a host: an srun, or a command of the user's. What the program itself says goes to a file. It may live on after
+// the answer; then nothing more is written. A check is spoken with until its talk ends, and then reads the end of its
+// input.
 //
 // Thread: the loop's. Lifetime: shorter than that of its programs and the loop. Its end ends a program that has not
 // answered, and leaves one alone that has, or that speaks: it has things to take back.
