@@ -1,7 +1,7 @@
 #pragma once
 
-// The faults that a drill can inject, by name: what each asks of `monarch-worker check` on its host, whom it may strike,
-// by which events a job tells of it, and who is started again because of it. Ids are those of the table in
+// The faults that a drill can inject, by name: what each asks of `monarch-worker check` on its host, whom it may
+// strike, by which events a job tells of it, and who is started again because of it. Ids are those of the table in
 // tests/FAULTS.md.
 //
 // Thread: constant data.

@@ -1,4 +1,4 @@
-// What `monarch-worker check` does to a rank that goes on: it is slow, its output is flooded, its connections are reset.
+// A rank that goes on: it is slow, its output is flooded, its connections are reset, its packets are dropped.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-// A process of a job, struck by `monarch-worker check`: it takes effect, is taken back, and does nothing where it can't.
+// A process of a job, struck by `monarch-worker check`: the effect, its way back, and what cannot be done.
 
 #include "worker/drill/strike.h"
 
