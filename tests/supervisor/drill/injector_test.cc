@@ -10,6 +10,7 @@
 #include <optional>
 #include <variant>
 
+#include "supervisor/launch/reach/job_reach.h"
 #include "supervisor/launch/ssh/machines/reach_by_ssh.h"
 #include "tests/supervisor/launch/ssh/ssh_server.h"
 #include "tests/transport/loop/loop_fixture.h"
@@ -22,18 +23,6 @@ namespace {
 
 constexpr HostId kHost(0);
 const std::string kUuid = "0123456789abcdef0123456789abcdef";
-
-// Hosts alone.
-class HostsAlone final : public CheckReach {
- public:
-  explicit HostsAlone(std::unique_ptr<HostReach> hosts) : hosts_(std::move(hosts)) {}
-  std::unique_ptr<HostTalk> open(Reached where, HostTalk::OnLost on_lost) override {
-    return hosts_->open(where.value(), std::move(on_lost));
-  }
-
- private:
-  std::unique_ptr<HostReach> hosts_;
-};
 
 class InjectorTest : public LoopTest {
  protected:
@@ -53,8 +42,10 @@ class InjectorTest : public LoopTest {
     victim_ = std::move(std::get<std::unique_ptr<Child>>(forked));
     victim_->open_gate();
     ASSERT_TRUE(run_until([&] { return victim_->exec_state() == ExecState::kExecuted || look_often(); }));
-    reach_ = std::make_unique<HostsAlone>(
-        reach_by_ssh(loop(), {.hosts = {{"gpu7", {server_->target()}}}, .installed = worker_}, 1));
+    const ReachSurroundings around{
+        .loop = loop(), .spec = spec_, .hosts = hosts_, .job = kUuid, .job_id = "demo-1a2b", .worker_path = worker_};
+    reach_ = std::make_unique<JobReach>(
+        around, reach_by_ssh(loop(), {.hosts = {{"gpu7", {server_->target()}}}, .installed = worker_}, 1));
     injector_ = std::make_unique<Injector>(loop(), *reach_, Duration::seconds(5));
   }
   void TearDown() override {
@@ -71,11 +62,11 @@ class InjectorTest : public LoopTest {
     return false;
   }
   char state() const { return read_process(victim_->pid())->state; }
-  Injector::Ticket strike(StrikeOrder order, Duration lasts) {
+  Injector::Ticket strike(StrikeOrder order, Duration lasts, Reached where = kHost) {
     order.job_uuid = kUuid;
     order.host = "gpu7";
     return injector_->strike(
-        kHost, std::move(order), lasts, [this](const Injected& what) { injected_ = what; },
+        where, std::move(order), lasts, [this](const Injected& what) { injected_ = what; },
         [this](const Undone& what) { undone_ = what.error; });
   }
   bool is_injected() {
@@ -85,7 +76,9 @@ class InjectorTest : public LoopTest {
   std::string worker_;
   std::unique_ptr<SshServer> server_;
   std::unique_ptr<Child> victim_;
-  std::unique_ptr<HostsAlone> reach_;
+  JobSpec spec_;
+  std::vector<PoolHost> hosts_;
+  std::unique_ptr<JobReach> reach_;
   std::unique_ptr<Injector> injector_;
   std::optional<Injected> injected_;
   std::optional<std::string> undone_;
@@ -126,6 +119,24 @@ TEST_F(InjectorTest, TakesEverythingBackWithItsEnd) {
   injector_.reset();
   EXPECT_TRUE(run_until([&] { return state() != 'T' || look_often(); }, Duration::seconds(60)));
   EXPECT_FALSE(undone_.has_value()) << "nobody is told any more";
+}
+
+// Sessions are threads, and who has threads forks no more.
+TEST_F(InjectorTest, StrikesThisMachineBesideSessions) {
+  const Injector::Ticket there = strike({.what = StrikeWhat::kStop}, Duration::seconds(1'000));
+  ASSERT_TRUE(is_injected());
+  injector_->undo(there);
+  ASSERT_TRUE(run_until([&] { return undone_.has_value(); }, Duration::seconds(60)));
+  injected_.reset();
+  undone_.reset();
+  const Injector::Ticket here = strike({.what = StrikeWhat::kStop}, Duration::seconds(1'000), std::nullopt);
+  ASSERT_TRUE(is_injected());
+  EXPECT_EQ(injected_->error, "");
+  EXPECT_EQ(state(), 'T');
+  injector_->undo(here);
+  ASSERT_TRUE(run_until([&] { return undone_.has_value(); }, Duration::seconds(60)));
+  EXPECT_EQ(*undone_, "");
+  EXPECT_NE(state(), 'T');
 }
 
 TEST_F(InjectorTest, TellsWhyAFaultTookNoEffect) {
