@@ -64,9 +64,9 @@ struct Excerpt {
   std::string after;
 };
 
-Excerpt excerpt_of(std::string_view line, const Diagnostic& diagnostic) {
-  std::size_t begin = offset_of_character(line, diagnostic.column == 0 ? 0 : diagnostic.column - 1);
-  std::size_t end = begin + offset_of_character(line.substr(begin), diagnostic.length);
+Excerpt excerpt_of(std::string_view line, const OtherPlace& place) {
+  std::size_t begin = offset_of_character(line, place.column == 0 ? 0 : place.column - 1);
+  std::size_t end = begin + offset_of_character(line.substr(begin), place.length);
   Excerpt out;
   if (line.size() > kLongestLineShown) {
     std::size_t from = begin > kBytesBeforeCaret ? begin - kBytesBeforeCaret : 0;
@@ -98,32 +98,68 @@ class Painter {
   bool colour_;
 };
 
-}  // namespace
+struct Shown {
+  const OtherPlace& place;
+  std::string_view text;   // of its source
+  std::string_view arrow;  // in front of the file's name
+  std::string_view style;  // of the carets
+  std::string gutter;      // as wide as the longest number of a line
+};
 
-std::string render(const Diagnostic& diagnostic, std::string_view source, RenderOptions options) {
+std::string excerpt(const Shown& shown, const Painter& paint) {
+  const OtherPlace& place = shown.place;
+  const Excerpt lines = excerpt_of(line_of(shown.text, place.line), place);
+  const std::string carets(std::max<std::size_t>(1, characters(lines.marked)), '^');
+  const std::string label = place.label.empty() ? "" : " " + printable(place.label);
+  const std::string number = text(place.line);
+  const std::string pad = shown.gutter.substr(std::min(number.size(), shown.gutter.size()));
+  std::string out = text(shown.gutter, paint(kBlue, shown.arrow), " ", printable(place.file), ":", place.line, ":",
+                         place.column, "\n");
+  out += text(shown.gutter, paint(kBlue, " |"), "\n");
+  out += text(paint(kBlue, text(number, pad, " |")), " ", lines.before, lines.marked, lines.after, "\n");
+  out +=
+      text(shown.gutter, paint(kBlue, " |"), " ", blank_like(lines.before), paint(shown.style, carets + label), "\n");
+  return out;
+}
+
+std::string_view source_of(const OtherPlace& place, std::span<const std::string_view> sources) {
+  return place.source < sources.size() ? sources[place.source] : std::string_view();
+}
+
+std::string render_one(const Diagnostic& diagnostic, std::span<const std::string_view> sources, RenderOptions options) {
   const Painter paint(options.colour);
   const bool error = diagnostic.severity == DiagnosticSeverity::kError;
   const std::string_view strong = error ? kRed : kYellow;
   std::string out = paint(strong, text(error ? "error[" : "warning[", diagnostic.id, "]"));
   out += paint(kBold, text(": ", printable(diagnostic.message))) + "\n";
-  const std::string number = text(diagnostic.line);
-  const std::string gutter(number.size(), ' ');
+  const OtherPlace place{.file = diagnostic.file,
+                         .source = diagnostic.source,
+                         .line = diagnostic.line,
+                         .column = diagnostic.column,
+                         .length = diagnostic.length,
+                         .label = diagnostic.label};
+  const std::uint32_t other_line = diagnostic.other ? diagnostic.other->line : 0;
+  const std::string gutter(text(std::max(diagnostic.line, other_line)).size(), ' ');
   if (diagnostic.line == 0) {
     out += paint(kBlue, "  -->") + " " + printable(diagnostic.file) + "\n";
   } else {
-    const Excerpt excerpt = excerpt_of(line_of(source, diagnostic.line), diagnostic);
-    const std::string carets(std::max<std::size_t>(1, characters(excerpt.marked)), '^');
-    const std::string label = diagnostic.label.empty() ? "" : " " + printable(diagnostic.label);
-    out += text(gutter, paint(kBlue, "-->"), " ", printable(diagnostic.file), ":", diagnostic.line, ":",
-                diagnostic.column, "\n");
-    out += text(gutter, paint(kBlue, " |"), "\n");
-    out += text(paint(kBlue, text(number, " |")), " ", excerpt.before, excerpt.marked, excerpt.after, "\n");
-    out += text(gutter, paint(kBlue, " |"), " ", blank_like(excerpt.before), paint(strong, carets + label), "\n");
+    out += excerpt({place, source_of(place, sources), "-->", strong, gutter}, paint);
+  }
+  if (other_line > 0) {
+    out += excerpt({*diagnostic.other, source_of(*diagnostic.other, sources), ":::", kBlue, gutter}, paint);
   }
   if (!diagnostic.help.empty()) {
     out += text(gutter, paint(kBlue, " ="), " ", paint(kBold, "help:"), " ", printable(diagnostic.help), "\n");
   }
   return out;
+}
+
+}  // namespace
+
+std::string render(const Diagnostic& diagnostic, std::string_view source, RenderOptions options) {
+  // Whichever of the texts it is.
+  const std::vector<std::string_view> sources(diagnostic.source + std::size_t{1}, source);
+  return render_one(diagnostic, sources, options);
 }
 
 std::string render(const std::vector<Diagnostic>& diagnostics, std::string_view source, RenderOptions options) {
@@ -135,8 +171,7 @@ std::string render(const std::vector<Diagnostic>& diagnostics, std::span<const s
   std::string out;
   for (const Diagnostic& diagnostic : diagnostics) {
     if (!out.empty()) out += "\n";
-    const bool known = diagnostic.source < sources.size();
-    out += render(diagnostic, known ? sources[diagnostic.source] : std::string_view(), options);
+    out += render_one(diagnostic, sources, options);
   }
   return out;
 }
@@ -169,7 +204,20 @@ void Report::error(std::string_view id, Place place, Fault fault) {
   fault.message = shortened(std::move(fault.message));
   fault.label = shortened(std::move(fault.label));
   fault.help = shortened(std::move(fault.help));
+  if (fault.other) fault.other->label = shortened(std::move(fault.other->label));
   found_.push_back({id, place, std::move(fault)});
+}
+
+OtherPlace Report::shown(const Place& place) const {
+  const Source source = place.source < sources_.size() ? sources_[place.source] : Source{};
+  const std::string_view line = place.line == 0 ? std::string_view() : line_of(source.text, place.line);
+  const std::size_t begin = std::min<std::size_t>(line.size(), place.column == 0 ? 0 : place.column - 1);
+  return {.file = source.file,
+          .source = place.source,
+          .line = place.line,
+          .column = place.line == 0 ? 0 : static_cast<std::uint32_t>(characters(line.substr(0, begin)) + 1),
+          .length = static_cast<std::uint32_t>(characters(line.substr(begin, place.length))),
+          .label = {}};
 }
 
 std::vector<Diagnostic> Report::diagnostics() const {
@@ -188,19 +236,19 @@ std::vector<Diagnostic> Report::diagnostics() const {
                      .message = text(found_.size() - kMostShown, " more errors")});
       break;
     }
-    const Place& place = found->place;
-    const Source source = place.source < sources_.size() ? sources_[place.source] : Source{};
-    const std::string_view line = place.line == 0 ? std::string_view() : line_of(source.text, place.line);
-    const std::size_t begin = std::min<std::size_t>(line.size(), place.column == 0 ? 0 : place.column - 1);
+    const OtherPlace place = shown(found->place);
     out.push_back({.id = std::string(found->id),
-                   .file = source.file,
+                   .file = place.file,
                    .source = place.source,
                    .line = place.line,
-                   .column = place.line == 0 ? 0 : static_cast<std::uint32_t>(characters(line.substr(0, begin)) + 1),
-                   .length = static_cast<std::uint32_t>(characters(line.substr(begin, place.length))),
+                   .column = place.column,
+                   .length = place.length,
                    .message = found->fault.message,
                    .label = found->fault.label,
                    .help = found->fault.help});
+    if (!found->fault.other) continue;
+    out.back().other = shown(found->fault.other->place);
+    out.back().other->label = found->fault.other->label;
   }
   return out;
 }

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,16 @@ struct Place {
 
 enum class DiagnosticSeverity : std::uint8_t { kError, kWarning };
 
+// The other of two places that a message speaks of.
+struct OtherPlace {
+  std::string file{};
+  std::uint32_t source = 0;
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+  std::uint32_t length = 0;
+  std::string label{};
+};
+
 struct Diagnostic {
   std::string id;  // "E0107": stable, see all_errors()
   DiagnosticSeverity severity = DiagnosticSeverity::kError;
@@ -38,13 +49,15 @@ struct Diagnostic {
   std::string message{};
   std::string label{};  // under the caret; may be empty
   std::string help{};   // may be empty
+  std::optional<OtherPlace> other{};
 };
 
 struct RenderOptions {
   bool colour = false;
 };
 
-// error[E0107]: message / --> file:line:column / the line with carets and the label / = help: …; ends with a newline.
+// error[E0107]: message / --> file:line:column / the line with carets and the label / ::: the same of the other place /
+// = help: …; ends with a newline.
 // `source` is the text that the diagnostic speaks of; nothing of it reaches the terminal unescaped.
 std::string render(const Diagnostic& diagnostic, std::string_view source, RenderOptions options = {});
 std::string render(const std::vector<Diagnostic>& diagnostics, std::string_view source, RenderOptions options = {});
@@ -61,10 +74,15 @@ struct ErrorDoc {
 std::span<const ErrorDoc> all_errors();
 const ErrorDoc* find_error(std::string_view id);
 
+struct FaultElsewhere {
+  Place place{};
+  std::string label{};
+};
 struct Fault {
   std::string message{};
   std::string label{};
   std::string help{};
+  std::optional<FaultElsewhere> other{};
 };
 
 // A value in a message: in backquotes, and no more than the beginning of a long one.
@@ -98,6 +116,8 @@ class Report {
     std::string file;
     std::string_view text;
   };
+  OtherPlace shown(const Place& place) const;
+
   std::vector<Source> sources_;
   std::vector<Found> found_;
 };

@@ -33,6 +33,30 @@ TEST(Render, WidensTheGutterForLongLineNumbers) {
             "error[E0107]: m\n  --> mesh.yaml:14:3\n   |\n14 |   hartbeat: 2s\n   |   ^^^^^^^^ l\n   = help: h\n");
 }
 
+TEST(Render, ShowsBothPlacesOfAFaultThatHasTwo) {
+  const std::string drill = "expect:\n  ours_p95: {host: 3s}\n";
+  const std::string spec = std::string(99, '\n') + "supervision: {lost_after: 5s}\n";
+  Report report("drill.yaml", drill);
+  const std::uint32_t other = report.add_source("train.yaml", spec);
+  report.error("E0206", {2, 20, 2},
+               {.message = "m",
+                .label = "too short",
+                .help = "h",
+                .other = FaultElsewhere{.place = {100, 27, 2, other}, .label = "of the spec"}});
+  const std::string_view sources[] = {drill, spec};
+  EXPECT_EQ(render(report.diagnostics(), sources),
+            "error[E0206]: m\n"
+            "   --> drill.yaml:2:20\n"
+            "    |\n"
+            "2   |   ours_p95: {host: 3s}\n"
+            "    |                    ^^ too short\n"
+            "   ::: train.yaml:100:27\n"
+            "    |\n"
+            "100 | supervision: {lost_after: 5s}\n"
+            "    |                           ^^ of the spec\n"
+            "    = help: h\n");
+}
+
 TEST(Render, LeavesOutWhatIsNotThere) {
   Report report("mesh.yaml", "");
   report.error("E0010", {}, {.message = "the file is empty"});
