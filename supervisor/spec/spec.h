@@ -77,8 +77,9 @@ struct SpecOutcome {
 
 // A file, or a pipe, which has `patience` to end and whose relative paths start from the working directory; a device is
 // kUnsupported. The error names the path and what the system answered. Of more than limits::kSpecBytes enough is read
-// for load_spec to refuse it.
-Result<SpecSource> read_spec_file(const std::string& path, Duration patience = kPipePatience);
+// for load_spec to refuse it. `called`: what the file is, in that error: "spec".
+Result<SpecSource> read_spec_file(const std::string& path, Duration patience = kPipePatience,
+                                  std::string_view called = "spec");
 
 // All that `fd`, standard input, has up to its end, with the same limit: it may be a pipe, and is waited for, but no
 // terminal. Relative paths in it start from the working directory.

@@ -211,8 +211,8 @@ SpecSurroundings users_surroundings(Duration hashing) {
           .hash_plugin = [hashing](const std::string& path) { return hash_file(path, hashing); }};
 }
 
-Result<SpecSource> read_spec_file(const std::string& path, Duration patience) {
-  const std::string what = text("cannot read the spec ", printable(path));
+Result<SpecSource> read_spec_file(const std::string& path, Duration patience, std::string_view called) {
+  const std::string what = text("cannot read the ", called, " ", printable(path));
   MONARCH_ASSIGN(FileRead read, read_file(path, what, patience));
   MONARCH_ASSIGN(std::string directory, working_directory(what));
   if (!read.stream) directory = (std::filesystem::path(directory) / path).lexically_normal().parent_path().string();

@@ -94,12 +94,18 @@ void check_word(const YamlNode& node, const KeyRow& row, const std::string& path
   std::string upper = node.text;
   for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   const std::string bare = upper.starts_with("SIG") ? upper.substr(3) : upper;
-  const auto guess = word_in(row.words, bare) ? std::optional(bare) : nearest(node.text, words);
-  const std::string others = row.or_map ? ", or a map" : "";
+  std::string lower = node.text;
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  std::string guess = word_meant(row, lower);
+  if (guess.empty()) guess = word_in(row.words, bare) ? bare : nearest(node.text, words).value_or("");
+  const std::string choices = text("one of ", join(words, ", "), row.or_map ? ", or a map" : "");
+  // So many would hide what was meant.
+  constexpr std::size_t kMostUnderCaret = 12;
+  const bool many = words.size() > kMostUnderCaret;
   report.error("E0205", node.place,
                {.message = text("`", path, "` cannot be ", quoted_value(node.text)),
-                .label = text("one of ", join(words, ", "), others),
-                .help = guess ? text("did you mean `", *guess, "`?") : ""});
+                .label = many ? text("none of its ", words.size(), " words") : choices,
+                .help = guess.empty() ? (many ? choices : "") : text("did you mean `", guess, "`?")});
 }
 
 void check_text(const YamlNode& node, const KeyRow& row, const std::string& path, Report& report) {

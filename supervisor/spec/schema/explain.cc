@@ -127,10 +127,16 @@ std::string quoted(std::string_view words) {
 std::optional<NamedKey> find_key(const Schema& schema, std::string_view written) {
   NamedKey key{.path = std::string(written), .row_path = "", .row = nullptr};
   if (written.empty() || written.back() == '.' || written.find("..") != std::string_view::npos) return std::nullopt;
+  key.path.clear();
   for (const std::string& part : parts_of(written)) {
     const std::string item = child_path(key.row_path, "[]");
     const KeyRow* row = is_index(part) ? schema.find_row(item) : schema.find_child(key.row_path, part);
+    if (row == nullptr && !is_index(part) && (row = schema.find_child(item, part)) != nullptr) {
+      key.row_path = item;
+      key.path = child_path(key.path, "[]");
+    }
     if (row == nullptr) return std::nullopt;
+    key.path = child_path(key.path, part);
     const bool own = !is_index(part) && schema.find_row(child_path(key.row_path, part)) == row && part != "*";
     key.row_path = is_index(part) ? item : child_path(key.row_path, own ? std::string_view(part) : "*");
     key.row = row;
@@ -142,7 +148,7 @@ std::string suggest_keys(const Schema& schema, std::string_view written) {
   constexpr std::size_t kMostListed = 6;
   std::vector<std::string> longer;
   for (const KeyRow& row : schema.rows()) {
-    if (row.path.ends_with(text(".", written))) longer.push_back(text("`", row.path, "`"));
+    if (row.path.ends_with(text(".", written))) longer.push_back(text("`", explained_path(schema, row.path), "`"));
   }
   if (!longer.empty() && longer.size() <= kMostListed) return text("did you mean ", join(longer, " or "), "?");
   std::string row_path;
@@ -150,19 +156,24 @@ std::string suggest_keys(const Schema& schema, std::string_view written) {
   for (const std::string& part : parts_of(written)) {
     const auto next = find_key(schema, child_path(row_path, part));
     if (!next) {
+      if (schema.find_row(child_path(row_path, "[]")) != nullptr) {
+        row_path = child_path(row_path, "[]");
+        before = child_path(before, "[]");
+      }
       // What follows tells which of two neighbours is meant: a lease is none of `supervisor`.
       const auto path = row_path.empty() ? nearest_path(schema, written) : std::nullopt;
-      if (path) return text("did you mean `", *path, "`?");
+      if (path) return text("did you mean `", explained_path(schema, *path), "`?");
       const std::string meant = suggest_key(schema, row_path, part);
       const auto whole = sibling_meant(schema, before, row_path, meant);
       if (meant.empty()) break;
-      if (whole) return text("did you mean `", *whole, "`?");
-      return row_path.empty() ? meant : text("below `", before, "`: ", meant);
+      if (whole) return text("did you mean `", explained_path(schema, *whole), "`?");
+      return row_path.empty() ? meant : text("below `", explained_path(schema, before), "`: ", meant);
     }
     row_path = next->row_path;
     before = child_path(before, part);
   }
-  return "`monarch explain` lists the keys of the top level";
+  const std::string_view top = schema.parts().explained_at;
+  return text("`monarch explain", top.empty() ? "" : " ", top, "` lists the keys of the top level");
 }
 
 std::string takes_text(const Schema& schema, const KeyRow& row) {
@@ -204,16 +215,14 @@ std::string example_text(const Schema& schema, std::string_view row_path) {
   if (help == nullptr) return row_path.empty() ? "" : example_text(schema, parent_path(row_path));
   std::string out;
   std::string indent;
-  std::vector<std::string> parts = parts_of(row_path);
+  const std::vector<std::string> parts = parts_of(row_path);
   for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i] == "[]") continue;
     const std::string name = parts[i] == "*" ? std::string(name_below(parts[i - 1])) : parts[i];
-    const bool item = i + 1 < parts.size() && parts[i + 1] == "[]";
-    out += text(indent, name, ":");
+    const bool item = i > 0 && parts[i - 1] == "[]";
+    out += text(indent, item ? "- " : "", name, ":");
     out += i + 1 == parts.size() ? text(" ", help->example, "\n") : "\n";
-    indent += "  ";
-    if (!item) continue;
-    out += text(indent, "- ", parts[i + 2], ": ", help->example, "\n");
-    break;
+    indent += item ? "    " : "  ";
   }
   return out;
 }

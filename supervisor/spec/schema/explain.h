@@ -22,7 +22,8 @@ struct NamedKey {
   const KeyRow* row = nullptr;
 };
 
-// Names of meshes, dimensions and variables may stand for `*`. Nothing: there is no such key; suggest_keys() helps.
+// Names of meshes, dimensions and variables may stand for `*`, and `[]` may be left out: it is in the path. Nothing:
+// there is no such key; suggest_keys() helps.
 std::optional<NamedKey> find_key(const Schema& schema, std::string_view written);
 // A sentence with what may have been meant; never empty.
 std::string suggest_keys(const Schema& schema, std::string_view written);

@@ -74,6 +74,14 @@ std::vector<std::string> split_words(std::string_view words) {
   return out;
 }
 
+std::string word_meant(const KeyRow& row, std::string_view word) {
+  for (const std::string& pair : split_words(row.meant)) {
+    const std::size_t sign = pair.find('=');
+    if (pair.substr(0, sign) == word) return pair.substr(sign + 1);
+  }
+  return "";
+}
+
 bool word_in(std::string_view words, std::string_view word) {
   const std::vector<std::string> all = split_words(words);
   return std::find(all.begin(), all.end(), word) != all.end();

@@ -44,6 +44,7 @@ struct KeyRow {
   ValueType type = ValueType::kMap;
   std::string_view default_value{};  // as a spec would write it; empty: it has none
   std::string_view words{};          // "none|auto": taken beside what `type` says
+  std::string_view meant{};          // "sigkill=kill|reboot=power-loss": words of others, and ours
   std::int64_t least = 0;  // of an integer or number; of a duration in milliseconds; of a text or list its length
   std::int64_t most = std::numeric_limits<std::int64_t>::max();
   bool required = false;
@@ -132,6 +133,8 @@ const Schema& spec_schema();
 bool is_taken(const KeyRow& row, UnbuiltKeys unbuilt);
 
 bool word_in(std::string_view words, std::string_view word);
+// The word of ours that is meant by this one of others; empty: none.
+std::string word_meant(const KeyRow& row, std::string_view word);
 std::vector<std::string> split_words(std::string_view words);
 
 }  // namespace monarch

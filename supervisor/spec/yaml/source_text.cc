@@ -68,7 +68,7 @@ class Scan {
     const auto byte = static_cast<unsigned char>(c);
     if ((byte < 0x20 && c != '\t' && c != '\r') || byte == 0x7F) {
       return refuse("E0008", i, byte == 0 ? "a NUL byte" : text("control character ", hex_byte(c)),
-                    "a spec is text; in a quoted text write \"\\x1b\" for such a character");
+                    "this is to be text; in a quoted one write \"\\x1b\" for such a character");
     }
     if (in_indentation_ && c == '\t' && !blank_from(i)) {
       return refuse("E0009", i, "a tab in the indentation",
@@ -76,7 +76,7 @@ class Scan {
     }
     if (c == ' ' || c == '\t' || c == '\r') return length;
     if (!started_ && i == line_start_ && c == '%') {
-      return refuse("E0011", i, "a directive", "remove the line: a spec needs no %YAML or %TAG");
+      return refuse("E0011", i, "a directive", "remove the line: no %YAML or %TAG is needed");
     }
     if (in_indentation_ && c != '#') started_ = true;
     in_indentation_ = false;

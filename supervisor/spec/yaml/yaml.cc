@@ -52,7 +52,7 @@ class TreeBuilder final : public YAML::EventHandler {
     if (++documents_ == 1) return;
     report_.error(
         "E0007", place_of(mark, 3),
-        {.message = "a second document", .label = "starts here", .help = "one file holds one spec: split it"});
+        {.message = "a second document", .label = "starts here", .help = "a file holds one document: split it"});
     throw ParseStopped{};
   }
   void OnDocumentEnd() override {}
@@ -99,7 +99,7 @@ class TreeBuilder final : public YAML::EventHandler {
   void refuse_alias(const YAML::Mark& mark) {
     report_.error("E0004", place_of(mark, word_span(rest_of_line(mark))),
                   {.message = "an alias",
-                   .label = "aliases are not part of a spec",
+                   .label = "aliases are not taken",
                    .help = "write the value out, or put a text that starts with `*` in quotes"});
   }
 
@@ -168,14 +168,14 @@ class TreeBuilder final : public YAML::EventHandler {
     if (anchor != 0 || first == '&') {
       report_.error("E0004", place_of(mark, word_span(rest_of_line(mark))),
                     {.message = "an anchor",
-                     .label = "anchors are not part of a spec",
+                     .label = "anchors are not taken",
                      .help = "remove it, or put a text that starts with `&` in quotes"});
       return true;
     }
     if (first != '!' && (tag == "?" || tag == "!")) return true;
     report_.error("E0005", place_of(mark, word_span(rest_of_line(mark))),
                   {.message = "a tag",
-                   .label = "tags are not part of a spec",
+                   .label = "tags are not taken",
                    .help = "remove it, or put a text that starts with `!` in quotes"});
     return false;
   }
@@ -253,9 +253,8 @@ class TreeBuilder final : public YAML::EventHandler {
       report_.error("E0104", node.place, {.message = "a key that is not a text", .label = "its bytes are not UTF-8"});
       key.place.line = 0;
     } else if (key.text == "<<" && !node.quoted) {
-      report_.error(
-          "E0006", key.place,
-          {.message = "a merge key", .label = "merge keys are not part of a spec", .help = "write the keys out"});
+      report_.error("E0006", key.place,
+                    {.message = "a merge key", .label = "merge keys are not taken", .help = "write the keys out"});
       key.place.line = 0;
     } else if (!parent.seen.insert(key.text).second) {
       const Place first = parent.node.find_key(key.text)->place;

@@ -115,6 +115,8 @@ TEST(Explain, FindsKeysByTheNamesThatASpecGives) {
   EXPECT_EQ(find_key(spec_schema(), "supervision.hang.phases.warmup")->row_path, "supervision.hang.phases.*");
   EXPECT_EQ(find_key(spec_schema(), "supervision.hang.phases.init")->row_path, "supervision.hang.phases.init");
   EXPECT_EQ(find_key(spec_schema(), "storage.[0].path")->row_path, "storage.[].path");
+  EXPECT_EQ(find_key(spec_schema(), "storage.path")->row_path, "storage.[].path");
+  EXPECT_EQ(find_key(spec_schema(), "storage.path")->path, "storage.[].path");
   for (const char* wrong : {"", ".", "gang", "meshes..gang", "meshes.m.", "meshes.m.gangs", "supervision.lease.x"})
     EXPECT_FALSE(find_key(spec_schema(), wrong)) << wrong;
 }
