@@ -6,6 +6,7 @@
 
 #include "supervisor/spec/auto_dims.h"
 #include "supervisor/spec/check/check.h"
+#include "supervisor/spec/file_kind.h"
 #include "supervisor/spec/hosts/hosts_file.h"
 #include "supervisor/spec/hosts/ssh_hosts.h"
 #include "supervisor/spec/job/build.h"
@@ -224,6 +225,10 @@ SpecOutcome load_spec(const SpecParts& parts, const SpecSurroundings& around) {
     (void)report.add_source(source.name, source.text);  // counted as they are
   const std::optional<YamlNode> root = Merger(parts, outcome.sources, report).merge();
   if (root) {
+    if (refuse_other_kind(*root, FileKind::kSpec, report)) {
+      outcome.diagnostics = report.diagnostics();
+      return outcome;
+    }
     check_against_schema(spec_schema(), *root, report, around.unbuilt);
     const std::optional<YamlNode> with_hosts = HostsFile(parts, around, outcome.sources, report).merged_into(*root);
     const std::optional<YamlNode> allocated = with_allocation(*root, around, report);

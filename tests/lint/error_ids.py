@@ -4,8 +4,8 @@ golden of the corpora, or by a test with a job that lives; nothing in the regist
 import re
 
 REGISTER = "supervisor/spec/yaml/error_register.cc"
-SOURCES = ("supervisor/spec/", "supervisor/launch/", "cli/")
-GOLDENS = ("tests/supervisor/spec/broken/", "tests/cli/golden/")
+SOURCES = ("supervisor/spec/", "supervisor/drill/", "supervisor/launch/", "cli/")
+GOLDENS = ("tests/supervisor/spec/broken/", "tests/supervisor/drill/scenario/broken/", "tests/cli/golden/")
 ID = re.compile(r'"(E[0-9]{4})"')
 LITERAL = r'(?:\s*"(?:\\.|[^"\\])*")+'
 ENTRY = re.compile(r'\{\s*"(E[0-9]{4})"\s*,(' + LITERAL + r')\s*,(' + LITERAL + r')\s*\}')

@@ -69,6 +69,10 @@ constexpr ErrorDoc kErrors[] = {
      "characters: "
      "they become parts of file names, environment variables and selectors."},
     {"E0109", "a reserved name", "`last`, `all` and `each` mean something on the command line and in `gang`."},
+    {"E0110", "a file of another kind",
+     "A spec says what a job is, and `monarch run` takes it; a scenario says what is done to a job, and `monarch "
+     "drill` "
+     "takes it. One stands where the other belongs."},
     {"E0201", "not an integer",
      "Integers are written in decimal digits. Octal (`010`, `0o7`), hexadecimal, `1e3`, `1_000` and quotes are "
      "refused: "
@@ -234,6 +238,38 @@ constexpr ErrorDoc kErrors[] = {
      "The key is part of the spec and correctly written, but this build does not do what it asks for. It is refused "
      "rather "
      "than ignored."},
+    {"E0501", "not exactly one time of a fault",
+     "Each fault of a scenario has exactly one of `at`, `every`, `on_step` and `on_event`: once, again and again, at a "
+     "step of the program, or when something happens to the job."},
+    {"E0502", "not a key of this fault",
+     "`for` belongs to faults that last, `processes`, `percent` and `size` to those that need them, `after` and "
+     "`times` "
+     "to `on_event`. `monarch drill --faults` says which are which."},
+    {"E0503", "a target of the wrong kind",
+     "Faults of a rank take `mesh`, `at`, `rank` and `gang`, those of a host take `host`, those of the supervisor "
+     "none."},
+    {"E0504", "a target that names nothing",
+     "The target means a mesh, a gang, a rank or a host that the job of the scenario does not have."},
+    {"E0505", "a bound that cannot be met",
+     "The bound is about faults that the scenario does not have, so that there would be no evidence, or it is shorter "
+     "than what the spec's own times take: a lost host is given up after `lost_after`, and its ranks may be started "
+     "elsewhere once its `lease` is over."},
+    {"E0506", "control is too short",
+     "What happens without a fault is what a drill compares with. In less than ten heartbeats nothing can be told of "
+     "false suspicions."},
+    {"E0507", "more lost hosts than there are",
+     "Each fault that costs a host needs another one to take its place: a spare, a host of the pool that no rank "
+     "needs, "
+     "or one that came back. `guard.min_spares` cannot be more than the job's spares."},
+    {"E0508", "longer than there is time",
+     "All of a drill must fit into the job's `time_limit`, and each fault into `duration`."},
+    {"E0509", "a job that cannot be drilled",
+     "Faults are injected from where the supervisor lives. With `supervisor: {on: first}` that is a host of the job, "
+     "from which the others are not reached."},
+    {"E0510", "not a pattern with one group",
+     "`expect.same_output` is a regular expression, as `monarch logs --grep` takes one, with one group in parentheses: "
+     "what that takes from the output is compared."},
+    {"E0511", "no such spec", "`job` names the spec of the job that is drilled, from the folder of the scenario."},
     {"E0901", "no such command",
      "The first word after `monarch` names a command, in full; `monarch --help` lists them. `monarch supervise` is "
      "started by others."},
