@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "supervisor/drill/scenario/drill_schema.h"
 #include "supervisor/spec/schema/explain.h"
+#include "supervisor/spec/schema/key_path.h"
 #include "supervisor/spec/yaml/diagnostics.h"
 #include "transport/base/text.h"
 #include "transport/loop/signals.h"
@@ -148,28 +150,45 @@ class Answer {
   }
 
  private:
-  // The keys of the map that the word has come to, `meshes.trainer.` say, in front of them what is written.
-  std::vector<std::pair<std::string, std::string>> keys_here() const {
-    const std::size_t dot = beginning_.rfind('.');
-    const std::string front = dot == std::string::npos ? "" : beginning_.substr(0, dot + 1);
-    const auto map = dot == std::string::npos ? std::nullopt : find_key(spec_schema(), beginning_.substr(0, dot));
-    std::vector<std::pair<std::string, std::string>> keys;
-    if (dot != std::string::npos && !map) return keys;
-    for (const std::string& row : paths_below(spec_schema(), map ? map->row_path : "")) {
-      if (!row.ends_with("[]")) keys.emplace_back(front + row.substr(row.rfind('.') + 1), row);
+  struct Key {
+    std::string word;  // with what is written in front of it
+    std::string row_path;
+  };
+
+  // The keys of the map that the word has come to, `meshes.trainer.` say.
+  static std::vector<Key> keys_here(const Schema& schema, std::string_view beginning) {
+    const std::size_t dot = beginning.rfind('.');
+    const std::string front(dot == std::string_view::npos ? "" : beginning.substr(0, dot + 1));
+    const auto map = dot == std::string_view::npos ? std::nullopt : find_key(schema, beginning.substr(0, dot));
+    std::vector<Key> keys;
+    if (dot != std::string_view::npos && !map) return keys;
+    const std::string row_path = map ? map->row_path : "";
+    const std::string item = child_path(row_path, "[]");
+    for (const std::string& row : paths_below(schema, schema.find_row(item) == nullptr ? row_path : item)) {
+      if (!row.ends_with("[]")) keys.push_back({front + row.substr(row.rfind('.') + 1), row});
     }
     return keys;
   }
 
   void add_explained() {
-    for (const auto& [key, row] : keys_here()) add(key, std::string(doc_of(spec_schema(), row)));
+    const Schema& drill = drill::drill_schema();
+    const std::string front = text(drill.parts().explained_at, ".");
+    if (beginning_.starts_with(front)) {
+      for (const Key& key : keys_here(drill, std::string_view(beginning_).substr(front.size())))
+        add(front + key.word, std::string(doc_of(drill, key.row_path)));
+      return;
+    }
+    for (const Key& key : keys_here(spec_schema(), beginning_))
+      add(key.word, std::string(doc_of(spec_schema(), key.row_path)));
+    if (beginning_.find('.') == std::string::npos)
+      add(std::string(drill.parts().explained_at), "keys of scenarios of drills");
     if (!beginning_.starts_with('E')) return;
     for (const ErrorDoc& error : all_errors()) add(std::string(error.id), std::string(error.title));
   }
 
   // A map is gone into, a single value is set; names of one's own nobody can know.
   void add_settings() {
-    for (const auto& [key, row] : keys_here()) {
+    for (const auto& [key, row] : keys_here(spec_schema(), beginning_)) {
       const std::vector<std::string> below = paths_below(spec_schema(), row);
       const bool map = std::any_of(below.begin(), below.end(), [](const auto& path) { return !path.ends_with("[]"); });
       if (!key.ends_with('*')) add(key + (map ? "." : "="), std::string(doc_of(spec_schema(), row)));

@@ -5,9 +5,12 @@
 #include "cli/commands.h"
 #include "cli/job/spec_input.h"
 #include "cli/term/table.h"
+#include "supervisor/drill/scenario/drill_schema.h"
 #include "supervisor/spec/effective.h"
 #include "supervisor/spec/schema/explain.h"
 #include "supervisor/spec/schema/json_schema.h"
+#include "supervisor/spec/schema/key_path.h"
+#include "supervisor/spec/schema/suggest.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/json.h"
 #include "transport/base/nearest.h"
@@ -99,7 +102,7 @@ Json key_json(const Schema& schema, const std::string& path, const std::string& 
   Json words = Json::array();
   for (const std::string& word : split_words(row.words)) words.append(word);
   Json keys = Json::array();
-  for (const std::string& key : paths_below(schema, row_path)) keys.append(key);
+  for (const std::string& key : paths_below(schema, row_path)) keys.append(explained_path(schema, key));
   Json out = Json::object({{"v", 1},
                            {"type", "key"},
                            {"path", path},
@@ -130,10 +133,11 @@ std::string render_table(const Table& table, const Terminal& terminal, std::size
 std::string keys_table(const Schema& schema, const std::string& row_path, const Terminal& terminal,
                        std::size_t margin) {
   Table table({"KEY", "DEFAULT", "BUILT", "WHAT IT SAYS"});
-  for (const std::string& path : paths_below(schema, row_path)) {
+  const std::string item = child_path(row_path, "[]");
+  for (const std::string& path : paths_below(schema, schema.find_row(item) == nullptr ? row_path : item)) {
     if (path.ends_with("[]")) continue;
     const KeyRow& row = *schema.find_row(path);
-    table.add({{.words = path, .colour = Colour::kBold},
+    table.add({{.words = explained_path(schema, path), .colour = Colour::kBold},
                {.words = row.required ? "needed" : std::string(row.default_value), .colour = Colour::kNone},
                {.words = built_text(schema, path), .colour = Colour::kNone},
                {.words = std::string(row.doc), .colour = Colour::kNone}});
@@ -239,31 +243,49 @@ std::optional<InSpec> look_into(const Arguments& arguments, const NamedKey& key,
   return spec;
 }
 
-int explain_all(const Arguments& arguments, const Context& context) {
+int explain_all(const Schema& schema, const Arguments& arguments, const Context& context) {
   const bool json = arguments.has("json");
   std::string out;
-  for (const KeyRow& row : spec_schema().rows()) {
+  for (const KeyRow& row : schema.rows()) {
     const std::string path(row.path);
     if (path.ends_with("[]")) continue;
+    const std::string shown = explained_path(schema, path);
     if (!json && !out.empty()) out += "\n";
-    out += json ? to_json(key_json(spec_schema(), path, path, nullptr)) + "\n"
-                : key_text(spec_schema(), path, path, nullptr, context.terminal);
+    out += json ? to_json(key_json(schema, shown, path, nullptr)) + "\n"
+                : key_text(schema, shown, path, nullptr, context.terminal);
   }
   write_out(context.terminal, out);
   return kExitOk;
 }
 
-int explain_top(const Arguments& arguments, const Context& context) {
+int explain_top(const Schema& schema, const Arguments& arguments, const Context& context) {
   if (!arguments.has("json")) {
-    write_out(context.terminal, keys_table(spec_schema(), "", context.terminal, 0));
-    say_note(context.terminal, "monarch explain KEY tells more, as in: monarch explain meshes.*.gang");
+    write_out(context.terminal, keys_table(schema, "", context.terminal, 0));
+    const bool spec = &schema == &spec_schema();
+    say_note(context.terminal,
+             text("monarch explain KEY tells more, as in: monarch explain ",
+                  spec ? "meshes.*.gang" : "drill.faults.for", spec ? "; `drill` is about scenarios" : ""));
     return kExitOk;
   }
   std::string out;
-  for (const std::string& path : paths_below(spec_schema(), ""))
-    out += to_json(key_json(spec_schema(), path, path, nullptr)) + "\n";
+  for (const std::string& path : paths_below(schema, ""))
+    out += to_json(key_json(schema, explained_path(schema, path), path, nullptr)) + "\n";
   write_out(context.terminal, out);
   return kExitOk;
+}
+
+// A key as it was written, with the schema that it is of and without what that is named by.
+struct Subject {
+  const Schema& schema;
+  std::string key;  // empty: all of it
+};
+
+Subject subject_of(const std::string& written) {
+  const Schema& drill = drill::drill_schema();
+  const std::string_view front = drill.parts().explained_at;
+  if (written == front) return {drill, ""};
+  if (written.starts_with(text(front, "."))) return {drill, written.substr(front.size() + 1)};
+  return {spec_schema(), written};
 }
 
 bool has_spec(const Arguments& arguments) { return arguments.positionals().size() > 1 || arguments.has("file"); }
@@ -286,29 +308,36 @@ int run_explain(const Arguments& arguments, Context& context) {
     say_error(context.terminal, *wrong);
     return kExitUsage;
   }
+  const std::string written = arguments.positional(0);
+  const auto& [schema, named] = subject_of(written);
   const bool whole = arguments.has("all") || arguments.has("schema");
-  if (whole && (!arguments.positionals().empty() || (arguments.has("all") && arguments.has("schema")))) {
+  const bool one_key = !named.empty() || arguments.positionals().size() > 1;
+  if (whole && (one_key || (arguments.has("all") && arguments.has("schema")))) {
     const std::string_view flag = arguments.has("schema") ? "--schema" : "--all";
+    const std::string_view of = schema.parts().explained_at;
     say_error(context.terminal, {.id = "E0903",
                                  .message = text("`", flag, "` is about every key, and is used alone"),
-                                 .help = text("monarch explain ", flag)});
+                                 .help = text("monarch explain ", of, of.empty() ? "" : " ", flag)});
     return kExitUsage;
   }
   if (arguments.has("schema")) {
-    write_out(context.terminal, json_schema(spec_schema()));
+    write_out(context.terminal, json_schema(schema));
     return kExitOk;
   }
-  if (arguments.has("all")) return explain_all(arguments, context);
-  const std::string written = arguments.positional(0);
-  if (arguments.positionals().empty()) return explain_top(arguments, context);
+  if (arguments.has("all")) return explain_all(schema, arguments, context);
+  if (named.empty() && arguments.positionals().size() <= 1) return explain_top(schema, arguments, context);
   if (is_error_id(written)) return explain_error(written, arguments, context);
-  const Schema& schema = spec_schema();
-  const auto key = find_key(schema, written);
+  const bool looked_up = has_spec(arguments) && (&schema == &spec_schema() || arguments.positionals().size() > 1);
+  if (looked_up && &schema != &spec_schema()) {
+    return cannot_explain(context, "what a scenario says of a key is what is written there",
+                          "monarch drill --dry-run SCENARIO shows what it would do");
+  }
+  const auto key = find_key(schema, named);
   if (!key) {
-    return cannot_explain(context, text("there is no key `", printable(written), "`"), suggest_keys(schema, written));
+    return cannot_explain(context, text("there is no key `", printable(written), "`"), suggest_keys(schema, named));
   }
   std::optional<InSpec> spec;
-  if (has_spec(arguments)) {
+  if (looked_up) {
     spec = look_into(arguments, *key, context);
     if (!spec) return kExitUsage;
     if (spec->values.empty() && key->path != key->row_path)
@@ -316,9 +345,10 @@ int run_explain(const Arguments& arguments, Context& context) {
                             text("monarch explain ", key->row_path, " ", printable(spec->file), " shows what it has"));
   }
   const InSpec* in_spec = spec ? &*spec : nullptr;
+  const std::string shown = explained_path(schema, key->path);
   write_out(context.terminal, arguments.has("json")
-                                  ? to_json(key_json(schema, key->path, key->row_path, in_spec)) + "\n"
-                                  : key_text(schema, key->path, key->row_path, in_spec, context.terminal));
+                                  ? to_json(key_json(schema, shown, key->row_path, in_spec)) + "\n"
+                                  : key_text(schema, shown, key->row_path, in_spec, context.terminal));
   return kExitOk;
 }
 
@@ -329,13 +359,15 @@ Command explain_command() {
       {.name = "all", .value = "", .help = "every key there is"},
       {.name = "schema",
        .value = "",
-       .help = "the JSON Schema (draft-07) of a spec, for editors that complete and check while one types"},
+       .help = "the JSON Schema (draft-07) of a spec, or with `drill` of a scenario, for editors that complete and "
+               "check while one types"},
       {.name = "json", .value = "", .help = "one object per line"}};
   for (const Flag& flag : overlay_flags()) flags.push_back(flag);
   return {.name = "explain",
           .summary = "document a key of the spec, its value in one and where that comes from, or an error",
           .description =
               "KEY is a path such as supervision.lease, meshes.trainer.gang or meshes.*.gang, or an id such as E0107.\n"
+              "`drill`, and what begins with `drill.`, is about scenarios of drills: drill.faults.for.\n"
               "Without it the keys of the top level are listed.",
           .flags = std::move(flags),
           .positionals = {{.name = "KEY", .help = "a key of the spec, or the id of an error"},

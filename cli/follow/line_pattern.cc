@@ -3,8 +3,6 @@
 #include <re2/re2.h>
 
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include "transport/base/text.h"
@@ -76,6 +74,16 @@ Result<LinePattern> LinePattern::parse(std::string_view pattern) {
 bool LinePattern::matches(std::string_view line) const {
   if (line.ends_with('\r')) line.remove_suffix(1);
   return re2::RE2::PartialMatch(piece(line), *compiled_);
+}
+
+std::size_t LinePattern::groups() const { return static_cast<std::size_t>(compiled_->NumberOfCapturingGroups()); }
+
+std::optional<std::string> LinePattern::first_group(std::string_view line) const {
+  if (groups() == 0) return std::nullopt;
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  std::string taken;
+  if (!re2::RE2::PartialMatch(piece(line), *compiled_, &taken)) return std::nullopt;
+  return taken;
 }
 
 }  // namespace monarch

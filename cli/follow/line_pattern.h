@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -27,6 +29,11 @@ class LinePattern {
 
   // Somewhere in the line, which has no newline; a carriage return at its end does not count.
   bool matches(std::string_view line) const;
+
+  // Groups in parentheses that are not (?:).
+  std::size_t groups() const;
+  // What the first of them takes from such a line; nothing: the pattern does not match, or has none.
+  std::optional<std::string> first_group(std::string_view line) const;
 
  private:
   explicit LinePattern(std::shared_ptr<const re2::RE2> compiled) : compiled_(std::move(compiled)) {}

@@ -40,6 +40,7 @@ PAIR = GOOD.replace("hosts: 2", "hosts: 3").replace("supervision:", """  reader:
 supervision:""")
 SHELL = GOOD.replace("GREETING: hi", "GREETING: $(env.NOBODY_SETS_THIS) on $(self.host_name)")
 TREE = GOOD.replace("local: {hosts: 2, spares: 0}", "ssh: {hosts: [n1, n2]}") + "workspace: {path: tree, max_size: 1KiB}\n"
+DRILL = "version: 1\ndrill: smoke\njob: good.yaml\ncontrol: 10s\nfaults:\n  - {fault: kill, at: 0s, target: {mesh: greeter}}\n"
 BROKEN = GOOD.replace("dims:", "dimms:").replace("reallocate: {max: 0}", "hartbeat: 2s")
 
 
@@ -51,6 +52,8 @@ class CommandLines(harness.MonarchTest):
         self.write("over.yaml", "meshes:\n  greeter:\n    dims: {slot: 4}\n    env: {GREETING: hallo}\n")
         self.write("typo.yaml", "meshes:\n  greeter:\n    evn: {}\n")
         self.write("shell.yaml", SHELL)
+        self.write("drill.yaml", DRILL)
+        self.write("wrong_drill.yaml", DRILL.replace("10s", "5s").replace("kill", "power-loss").replace("mesh: greeter", "host: v1"))
         self.write("empty.yaml", "")
         self.write("tree.yaml", TREE)
         os.mkdir(self.path("work", "tree"))

@@ -10,7 +10,8 @@ LOW = ["transport/base/", "transport/messages/", "transport/loop/", "transport/w
 # The longest prefix that matches a file decides; an entry that ends in a slash is a folder. A folder knows itself.
 ARROWS = {
     "cli/": ["cli/", "supervisor/client/", "supervisor/spec/", "supervisor/core/", "supervisor/journal/journal_reader.h",
-             "supervisor/launch/slurm/submission.h", "supervisor/workspace/scan.h", "supervisor/drill/core/", *TRANSPORT],
+             "supervisor/launch/slurm/submission.h", "supervisor/workspace/scan.h", "supervisor/drill/core/",
+             "supervisor/drill/scenario/", *TRANSPORT],
     "cli/cmd/cmd_supervise.cc": ["cli/", "supervisor/", *TRANSPORT],
     "cli/cmd/cmd_doctor.cc": ["cli/", "supervisor/", *TRANSPORT],
     "cli/away/away.cc": ["cli/", "supervisor/", *TRANSPORT],

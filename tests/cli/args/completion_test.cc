@@ -79,6 +79,9 @@ TEST(Completion, OffersTheKeysOfASpecLevelByLevel) {
   EXPECT_EQ(words_of({"explain", "meshes."}), "meshes.* ");
   EXPECT_EQ(words_of({"explain", "meshes.trainer.resources.c"}), "meshes.trainer.resources.cpus ");
   EXPECT_EQ(words_of({"explain", "nosuch.x"}), "");
+  EXPECT_EQ(words_of({"explain", "drill"}), "drills drill ");
+  EXPECT_EQ(words_of({"explain", "drill.faults.f"}), "drill.faults.fault drill.faults.for ");
+  EXPECT_EQ(words_of({"explain", "drill.nosuch."}), "");
   EXPECT_EQ(words_of({"explain", "E010"}).substr(0, 6), "E0101 ");
   EXPECT_EQ(words_of({"explain", "--set", "superv"}), "supervisor. supervision. ");
   EXPECT_EQ(words_of({"explain", "--set", "time"}), "time_limit= ");

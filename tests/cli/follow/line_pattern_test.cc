@@ -99,4 +99,16 @@ TEST(LinePattern, TakesNoTimeThatGrowsWithItsChoices) {
   EXPECT_LT(boot_now() - begun, Duration::seconds(60));
 }
 
+TEST(LinePattern, TakesWhatItsFirstGroupSays) {
+  const auto taken = [](std::string_view pattern, std::string_view line) {
+    return LinePattern::parse(pattern)->first_group(line);
+  };
+  EXPECT_EQ(taken("with loss ([0-9.]+)", "done with loss 0.25 at last\r"), "0.25");
+  EXPECT_EQ(taken("(?:a|b)=(.)", "b=7"), "7");
+  EXPECT_EQ(taken("(a)?b", "b"), "") << "one that takes nothing";
+  EXPECT_EQ(taken("with loss ([0-9.]+)", "done"), std::nullopt);
+  EXPECT_EQ(taken("done", "done"), std::nullopt) << "it has no group";
+  EXPECT_EQ(LinePattern::parse("(a)(b)(?:c)")->groups(), 2U);
+}
+
 }  // namespace monarch
