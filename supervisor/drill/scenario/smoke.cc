@@ -28,25 +28,23 @@ std::string kept_hosts(const JobSpec& spec) {
   return "";
 }
 
-Duration hang_length(const std::optional<Duration>& restart) {
-  return restart.has_value() ? restart.value() + kBeyondRestart : kShortHang;
-}
-
 class SmokeText {
  public:
   explicit SmokeText(const JobSpec& spec) : spec_(spec), mesh_(struck_mesh(spec)) {}
 
   SmokeScenario take() {
     const bool restarts = mesh_.supervision.restart.max != 0U;
-    const auto hang = restarts ? restart_of_stopped(mesh_) : std::nullopt;
+    // After how long a rank that is stopped is started again; zero: it is not.
+    const Duration hang = restart_of_stopped(mesh_).value_or(Duration::zero());
+    const bool started_again = restarts && hang > Duration::zero();
     const std::string one_rank = text(", target: {mesh: ", mesh_.name, "}");
     if (restarts) {
       add("kill", one_rank);
     } else {
       leave_out("kill", text("`restart.max: 0` of mesh ", mesh_.name, " ends the job with its first failure"));
     }
-    if (restarts || !restart_of_stopped(mesh_)) {
-      add("hang", text(one_rank, ", for: ", write_duration(hang_length(hang))));
+    if (started_again || hang == Duration::zero()) {
+      add("hang", text(one_rank, ", for: ", write_duration(started_again ? hang + kBeyondRestart : kShortHang)));
     } else {
       leave_out("hang", text("`hang.action: restart` with `restart.max: 0` ends the job"));
     }
@@ -62,8 +60,8 @@ class SmokeText {
     const Duration control = std::max(Duration::seconds(10), times.heartbeat * 10);
     std::vector<std::string> bounds;
     if (restarts) bounds.push_back("process: 1s");
-    if (hang) {
-      const Duration noticed = *hang + times.heartbeat * 2 + limits::kStackLimit;
+    if (started_again) {
+      const Duration noticed = hang + times.heartbeat * 2 + limits::kStackLimit;
       bounds.push_back(text("hang: ", write_duration(noticed + kSlack)));
     }
     bounds.push_back(text("host: ", write_duration(times.lost_after + times.lease + kSlack)));

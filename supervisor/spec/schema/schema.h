@@ -56,8 +56,8 @@ struct KeyRow {
   std::string_view doc{};
 };
 
-// What the documentation of a key says beyond its row: an example, and where one line does not do, a paragraph. Every key
-// with a name has an example.
+// What the documentation of a key says beyond its row: an example, and where one line does not do, a paragraph. Every
+// key with a name has an example.
 struct KeyHelp {
   std::string_view path;     // of a row
   std::string_view example;  // its value, on one line, as it would be written
