@@ -1,6 +1,7 @@
-"""Every key of the schema is in the manual page of the spec, in the JSON Schema and in configs/reference.yaml.
+"""Every key of a spec, and of a scenario of a drill, is in the manual page, in the JSON Schema and in the reference of its kind.
 
-The list of keys in man/monarch.yaml.5 stands between two comments and is what `monarch explain --all --json` makes it:
+The list of keys in a page stands between two comments and is what `monarch explain --all --json` makes it, for scenarios
+`monarch explain drill --all --json`:
 
     python3 tests/lint/key_docs.py --update BUILD_ROOT    writes it anew
 """
@@ -13,6 +14,10 @@ import sys
 
 PAGE = "man/monarch.yaml.5"
 REFERENCE = "configs/reference.yaml"
+DRILL_PAGE = "man/monarch-drill.7"
+DRILL_REFERENCE = "configs/drills/reference.yaml"
+# The page, the reference, and what `monarch explain` calls the schema; its paths begin with that.
+SCHEMAS = [(PAGE, REFERENCE, ""), (DRILL_PAGE, DRILL_REFERENCE, "drill")]
 BEGIN = '.\\" keys: written by tests/lint/key_docs.py --update\n'
 END = '.\\" end of the keys\n'
 
@@ -20,15 +25,20 @@ END = '.\\" end of the keys\n'
 FAKE = r"""#!/bin/sh
 case "$*" in
 *--schema) echo '{"properties": {"job": {"properties": {}}}}' ;;
+*drill*) echo '{"path": "drill.job", "takes": "a path", "built": "yes", "doc": "its job", "more": "", "required": true}' ;;
 *) echo '{"path": "job", "takes": "a name", "built": "yes", "doc": "its name", "more": "", "required": true}' ;;
 esac
 """
 KEY = ".TP\n.B job\nIts name.\nTakes a name; must be written.\n"
-CLEAN = {"bin/monarch": FAKE, PAGE: ".TH X 5\n" + BEGIN + KEY + END, REFERENCE: "job: x\n"}
+DRILL_KEY = ".TP\n.B job\nIts job.\nTakes a path; must be written.\n"
+CLEAN = {"bin/monarch": FAKE, PAGE: ".TH X 5\n" + BEGIN + KEY + END, REFERENCE: "job: x\n",
+         DRILL_PAGE: ".TH X 7\n" + BEGIN + DRILL_KEY + END, DRILL_REFERENCE: "job: x\n"}
 PLANTS = [
     (PAGE, ".TH X 5\n" + BEGIN + KEY.replace("Its name", "A name") + END, "is not what `monarch explain` says"),
     (PAGE, ".TH X 5\n" + KEY, "lacks the comments around the list of keys"),
     (REFERENCE, "jobs: x\n", "does not show job"),
+    (DRILL_PAGE, ".TH X 7\n" + BEGIN + KEY + END, "is not what `monarch explain drill` says"),
+    (DRILL_REFERENCE, "jobs: x\n", "does not show job"),
     ("bin/monarch", FAKE.replace('"properties": {"job"', '"properties": {"jobs"'), "the JSON Schema does not have job"),
 ]
 
@@ -71,8 +81,11 @@ def ask(binary, *arguments):
     return done.stdout.decode()
 
 
-def keys_of(binary):
-    return [json.loads(line) for line in ask(binary, "--all", "--json").splitlines()]
+def keys_of(binary, name):
+    keys = [json.loads(line) for line in ask(binary, *([name] if name else []), "--all", "--json").splitlines()]
+    for key in keys:
+        key["path"] = key["path"][len(name) + 1:] if name else key["path"]
+    return keys
 
 
 def list_of(keys):
@@ -123,32 +136,38 @@ def check(tree, build):
     if not os.path.exists(binary):
         from run_lint import Skip
         raise Skip("no binary is built here")
-    keys = keys_of(binary)
+    return [line for schema in SCHEMAS for line in check_one(tree, binary, *schema)]
+
+
+def check_one(tree, binary, of_page, of_reference, name):
+    asked = "monarch explain" + (" " + name if name else "")
+    keys = keys_of(binary, name)
     found = []
-    page = split_page(tree.read(PAGE)) if tree.exists(PAGE) else None
+    page = split_page(tree.read(of_page)) if tree.exists(of_page) else None
     if page is None:
-        found.append(f"{PAGE}: lacks the comments around the list of keys")
+        found.append(f"{of_page}: lacks the comments around the list of keys")
     elif page[1] != list_of(keys):
-        found.append(f"{PAGE}: the list of keys is not what `monarch explain` says; key_docs.py --update writes it")
-    schema = json.loads(ask(binary, "--schema"))
-    reference = tree.read(REFERENCE)
+        found.append(f"{of_page}: the list of keys is not what `{asked}` says; key_docs.py --update writes it")
+    schema = json.loads(ask(binary, *([name] if name else []), "--schema"))
+    reference = tree.read(of_reference)
     for key in keys:
         path = key["path"]
         if schema_at(schema, schema, path) is None:
             found.append(f"{os.path.relpath(binary, tree.root)}: the JSON Schema does not have {path}")
-        name = path.rsplit(".", 1)[-1]
-        if name != "*" and not re.search(rf"(?<![\w]){re.escape(name)}:", reference):
-            found.append(f"{REFERENCE}: does not show {path}")
+        last = path.rsplit(".", 1)[-1]
+        if last != "*" and not re.search(rf"(?<![\w]){re.escape(last)}:", reference):
+            found.append(f"{of_reference}: does not show {path}")
     return found
 
 
 def update(build):
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    page = os.path.join(root, PAGE)
-    with open(page, encoding="utf-8") as file:
-        before, _, after = split_page(file.read())
-    with open(page, "w", encoding="utf-8") as file:
-        file.write(before + list_of(keys_of(os.path.join(build, "cli/monarch"))) + after)
+    for of_page, _, name in SCHEMAS:
+        page = os.path.join(root, of_page)
+        with open(page, encoding="utf-8") as file:
+            before, _, after = split_page(file.read())
+        with open(page, "w", encoding="utf-8") as file:
+            file.write(before + list_of(keys_of(os.path.join(build, "cli/monarch"), name)) + after)
 
 
 if __name__ == "__main__":
