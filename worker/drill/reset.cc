@@ -1,5 +1,6 @@
 // Reset: every TCP connection of a rank, and of what it has started, is taken to pieces through a copy of its socket.
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -64,7 +65,8 @@ Resets reset_all_of(const ProcessEntry& process) {
   const UniqueFd pidfd = open_process(process);
   if (!pidfd.valid()) return resets;
   const std::string folder = text("/proc/", process.pid, "/fd");
-  resets.refused = ::access(folder.c_str(), R_OK | X_OK) != 0 && errno == EACCES;  // it hides its memory
+  const UniqueFd listed(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  resets.refused = !listed.valid() && errno == EACCES;  // it hides its memory
   for (const std::string& name : names_in(folder)) {
     int number = 0;
     (void)std::from_chars(name.data(), name.data() + name.size(), number);

@@ -1,5 +1,6 @@
 #include "worker/drill/targets.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
 
@@ -47,8 +48,11 @@ std::vector<StrikeCandidate> candidates_of(const std::vector<ProcessEntry>& ther
 bool is_same_folder(const std::string& one, const std::string& other) {
   struct stat first {};
   struct stat second {};
-  return ::stat(one.c_str(), &first) == 0 && ::stat(other.c_str(), &second) == 0 && first.st_dev == second.st_dev &&
-         first.st_ino == second.st_ino;
+  const auto look = [](const std::string& path, struct stat& status) {
+    const UniqueFd folder(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    return folder.valid() && ::fstat(folder.get(), &status) == 0;
+  };
+  return look(one, first) && look(other, second) && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
 // The process with the number that the order names, where it decides about the order's job.

@@ -11,6 +11,7 @@
 #include "tests/worker/drill/strike_fixture.h"
 #include "transport/process/cpu_affinity.h"
 #include "transport/process/read_small.h"
+#include "transport/process/run_program.h"
 #include "worker/drill/effect.h"
 
 namespace monarch {
@@ -237,7 +238,7 @@ class StruckCut : public StruckReset {
   void SetUp() override {
     StruckReset::SetUp();
     prepare_ = nullptr;
-    if (std::system("/usr/sbin/nft list tables >/dev/null 2>&1") != 0) GTEST_SKIP() << "nft may not be used here";
+    if (!run_program({"/usr/sbin/nft", "list", "tables"}).ok()) GTEST_SKIP() << "nft may not be used here";
     // Something is said there all the time.
     begin_with(with_sockets(program({"/bin/sh", "-c", "while sleep 0.02; do echo >&5; done"})));
   }
@@ -250,8 +251,8 @@ class StruckCut : public StruckReset {
   }
   std::string table() const { return text("monarch_drill_", child_->pid()); }
   bool there(const std::string& rule = "drop") const {
-    return std::system(
-               text("/usr/sbin/nft list table inet ", table(), " 2>/dev/null | grep -q '", rule, "'").c_str()) == 0;
+    const auto listing = run_program({"/usr/sbin/nft", "list", "table", "inet", table()});
+    return listing.ok() && listing->find(rule) != std::string::npos;
   }
 };
 
