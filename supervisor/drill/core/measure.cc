@@ -47,8 +47,8 @@ void put_ratio(const Run& run, DrillReport& report) {
 DrillReport measure(const DrillRecord& record, MeasureMutant mutant) {
   DrillReport report;
   const Run run = run_of(record, mutant);
-  const Blame blame = explain(run);
   const TimeSheet sheet = time_sheet(run);
+  const Blame blame = explain(run, sheet);
   put_figures(run, blame, sheet, report);
   put_false_positives(run, blame, report);
   put_ratio(run, report);

@@ -42,7 +42,7 @@ Subject subject_of(EventKind kind) {
 
 class Explainer {
  public:
-  explicit Explainer(const Run& run) : run_(run), record_(*run.record) {
+  Explainer(const Run& run, const TimeSheet& sheet) : run_(run), sheet_(sheet), record_(*run.record) {
     for (const Blow& blow : record_.blows) {
       BlowStory story{.fault = find_fault(blow.fault)};
       const bool felt_late = story.fault != nullptr && story.fault->cost == FaultCost::kIfFelt;
@@ -80,6 +80,7 @@ class Explainer {
   void take_gang(BlowStory& story, const RunEvent& one);
   void recovered(GangStory& gang, WallTime at, const JobEvent& event);
   bool is_blame(const RunEvent& one) const;
+  bool is_told(const JobEvent& daemon) const;
   bool was_struck(const std::string& host, WallTime before) const;
   bool soon_after_a_blow(WallTime at) const;
 
@@ -90,10 +91,12 @@ class Explainer {
   };
 
   const Run& run_;
+  const TimeSheet& sheet_;
   const DrillRecord& record_;
-  std::vector<std::size_t> order_;  // of blows, by when they struck
-  std::vector<Starts> starts_;      // by gang
-  bool stopping_ = false;           // what follows is the job's own end
+  std::vector<std::size_t> order_;                // of blows, by when they struck
+  std::vector<Starts> starts_;                    // by gang
+  std::map<std::string, std::uint64_t> daemons_;  // by host: the start that was told last
+  bool stopping_ = false;                         // what follows is the job's own end
   Blame blame_;
 };
 
@@ -133,7 +136,9 @@ bool Explainer::is_open(std::size_t i, const RunEvent& one, Subject subject) con
   if (subject == Subject::kHost && story.host_hurt) return true;
   if (subject == Subject::kGang) {
     const auto gang = story.gangs.find(*one.gang);
-    if (gang != story.gangs.end() && gang->second.failed) return !gang->second.recovered;
+    if (gang != story.gangs.end() && gang->second.failed) {
+      return !gang->second.recovered || one.event->time <= *gang->second.recovered;
+    }
   }
   return goes_on(i, one.event->time);
 }
@@ -152,8 +157,15 @@ std::optional<std::size_t> Explainer::explainer_of(const RunEvent& one, Subject 
 bool Explainer::is_blame(const RunEvent& one) const {
   const bool watched = record_.control_from != WallTime{} && one.event->time >= record_.control_from && !stopping_;
   if (!watched || !is_in(kOfBlame, one.event->kind)) return false;
+  if (one.event->kind == kHostDaemon) return !is_told(*one.event);
   if (one.event->kind != kGangStarting) return true;
   return one.gang && starts_[*one.gang].times > 0 && !starts_[*one.gang].told;
+}
+
+// A supervisor that took over tells of a daemon's start once more.
+bool Explainer::is_told(const JobEvent& daemon) const {
+  const auto last = daemons_.find(daemon.host);
+  return last != daemons_.end() && number_of(daemon, "start") == std::optional(last->second);
 }
 
 bool Explainer::was_struck(const std::string& host, WallTime before) const {
@@ -189,6 +201,7 @@ void Explainer::note(const RunEvent& one) {
     blame_.unexplained.push_back(&event);
   }
   if (by) take(*by, one, subject);
+  if (event.kind == kHostDaemon) daemons_[event.host] = number_of(event, "start").value_or(0);
   if (event.kind == kGangStarting && one.gang) starts_[*one.gang] = {starts_[*one.gang].times + 1, false};
   if (event.kind == kGangFailed && one.gang && !by) starts_[*one.gang].told = true;
 }
@@ -232,6 +245,7 @@ void Explainer::take_gang(BlowStory& story, const RunEvent& one) {
       ++gang.failures;
       if (!gang.failed) gang.failed = event.time;
       gang.running.reset();
+      if (gang.recovered && *gang.recovered > event.time) gang.recovered.reset();
       story.remedy = std::string(detail_of(event, "remedy").value_or(""));
       return;
     case kGangStarting:
@@ -241,6 +255,11 @@ void Explainer::take_gang(BlowStory& story, const RunEvent& one) {
       return;
     case kGangRunning:
       gang.running = event.time;
+      if (gang.failed && !gang.named_steps && had_steps(sheet_, *one.gang, event.time)) {
+        // Its host was lost with the word of how far it was: samples know.
+        gang.named_steps = true;
+        gang.recovered = past_steps(sheet_, *one.gang, event.time);
+      }
       if (!gang.named_steps && !facts.says_ready) recovered(gang, event.time, event);
       return;
     case kGangReady:
@@ -257,6 +276,6 @@ void Explainer::take_gang(BlowStory& story, const RunEvent& one) {
 
 }  // namespace
 
-Blame explain(const Run& run) { return Explainer(run).all(); }
+Blame explain(const Run& run, const TimeSheet& sheet) { return Explainer(run, sheet).all(); }
 
 }  // namespace monarch::drill

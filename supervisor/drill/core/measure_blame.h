@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "supervisor/drill/core/faults.h"
+#include "supervisor/drill/core/measure_ledger.h"
 #include "supervisor/drill/core/measure_run.h"
 
 namespace monarch::drill {
@@ -46,6 +47,6 @@ struct Blame {
   std::uint32_t explained = 0;
 };
 
-Blame explain(const Run& run);
+Blame explain(const Run& run, const TimeSheet& sheet);
 
 }  // namespace monarch::drill

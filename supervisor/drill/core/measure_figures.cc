@@ -1,6 +1,7 @@
 #include "supervisor/drill/core/measure_figures.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -57,6 +58,17 @@ std::uint32_t gangs_started(const Run& run, const BlowStory& story) {
     started += run.planted(MeasureMutant::kBlastByRanks) ? run.gangs[place].ranks : 1U;
   }
   return started;
+}
+
+// Rank-milliseconds of gangs that a blow had started again.
+std::int64_t redone_after(const Run& run, const TimeSheet& sheet, const BlowStory& story) {
+  double sum = 0;
+  for (const auto& [place, gang] : story.gangs) {
+    if (!gang.started || !gang.recovered || *gang.recovered < *gang.started) continue;
+    const Duration alone = redone_within(run, sheet, place, *gang.started, *gang.recovered);
+    sum += alone.count_seconds() * 1000 * run.gangs[place].ranks;
+  }
+  return std::llround(std::min(sum, 4e18));
 }
 
 std::string stage_of(const BlowStory& story) {

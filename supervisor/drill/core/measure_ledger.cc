@@ -157,6 +157,11 @@ void put_curve(const Run& run, const TimeSheet& sheet, DrillReport& report) {
   }
 }
 
+std::vector<TimeCut>::const_iterator first_after(const TimeSheet& sheet, WallTime at) {
+  return std::upper_bound(sheet.samples.begin(), sheet.samples.end(), at,
+                          [](WallTime time, const TimeCut& cut) { return time < cut.at; });
+}
+
 // Part of the time in which every gang ran. Nothing: no time passed, or there is no gang.
 std::optional<double> availability(const Run& run) {
   const DrillRecord& record = *run.record;
@@ -233,13 +238,19 @@ Duration redone_within(const Run& run, const TimeSheet& sheet, std::uint32_t gan
                   between(from, to));
 }
 
-std::int64_t redone_after(const Run& run, const TimeSheet& sheet, const BlowStory& story) {
-  double sum = 0;
-  for (const auto& [place, gang] : story.gangs) {
-    if (!gang.started || !gang.recovered || *gang.recovered < *gang.started) continue;
-    sum += milliseconds(redone_within(run, sheet, place, *gang.started, *gang.recovered)) * run.gangs[place].ranks;
+bool had_steps(const TimeSheet& sheet, std::uint32_t gang, WallTime by) {
+  const auto after = first_after(sheet, by);
+  return after != sheet.samples.begin() && std::prev(after)->steps[gang];
+}
+
+std::optional<WallTime> past_steps(const TimeSheet& sheet, std::uint32_t gang, WallTime since) {
+  auto cut = first_after(sheet, since);
+  if (cut == sheet.samples.begin()) return std::nullopt;
+  const double before = std::prev(cut)->steps[gang].value_or(0);
+  for (; cut != sheet.samples.end(); ++cut) {
+    if (cut->steps[gang].value_or(0) > before) return cut->at;
   }
-  return std::llround(std::min(sum, kMostNanoseconds));
+  return std::nullopt;
 }
 
 std::optional<double> steps_per_second(const Run& run, const TimeSheet& sheet, WallTime from, WallTime to) {

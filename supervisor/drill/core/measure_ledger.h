@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "supervisor/core/state/ledger.h"
-#include "supervisor/drill/core/measure_blame.h"
 #include "supervisor/drill/core/measure_run.h"
 
 namespace monarch::drill {
@@ -32,10 +31,12 @@ TimeSheet time_sheet(const Run& run);
 // Nothing: there is no sample. Before the first and after the last it is what these say.
 std::optional<TimeCut> cut_at(const TimeSheet& sheet, WallTime at);
 
-// Rank-milliseconds of gangs that a blow had started again.
-std::int64_t redone_after(const Run& run, const TimeSheet& sheet, const BlowStory& story);
 // Time of one gang, from its start to when it was past where it had been.
 Duration redone_within(const Run& run, const TimeSheet& sheet, std::uint32_t gang, WallTime from, WallTime to);
+
+// Whether a gang had named a step by then, and when it was first past all that it had named.
+bool had_steps(const TimeSheet& sheet, std::uint32_t gang, WallTime by);
+std::optional<WallTime> past_steps(const TimeSheet& sheet, std::uint32_t gang, WallTime since);
 
 // New steps a second of all gangs but sidecars'; nothing: no gang has named one, or no time passed.
 std::optional<double> steps_per_second(const Run& run, const TimeSheet& sheet, WallTime from, WallTime to);

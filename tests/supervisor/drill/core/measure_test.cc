@@ -185,6 +185,31 @@ TEST(Measure, LaysWhatComesAfterASecondBlowToThat) {
   EXPECT_EQ(report.faults[1].ttr, Duration::milliseconds(2500));
 }
 
+TEST(Measure, AsksSamplesHowFarItWasWhereItsHostTookThatAlong) {
+  DrillRun run;
+  add_kill(run, 30);
+  std::vector<JobEvent>& events = run.record().events;
+  std::erase_if(events, [](const JobEvent& event) { return event.kind == EventKind::kGangCaughtUp; });
+  for (JobEvent& event : events) {
+    std::erase_if(event.details, [](const auto& detail) { return detail.first == "furthest"; });
+  }
+  const DrillReport report = measure(run.done());
+  EXPECT_EQ(report.exit_code, 0) << report.sentence;
+  EXPECT_EQ(report.faults[0].ttr, Duration::milliseconds(1750));  // not once it was ready
+}
+
+TEST(Measure, BlamesNobodyForADaemonThatIsToldOfTwice) {
+  DrillRun run;
+  run.blow("daemon-kill", 25, run.host("h1"));
+  run.event(25.1, EventKind::kHostDaemon, "h1").details = {{"start", "2"}};
+  run.blow("supervisor-kill", 50, {});
+  run.event(50.1, EventKind::kSupervisorReturned);
+  run.event(50.2, EventKind::kHostDaemon, "h1").details = {{"start", "2"}};
+  EXPECT_EQ(measure(run.done()).exit_code, 0);
+  run.event(55, EventKind::kHostDaemon, "h1").details = {{"start", "3"}};
+  EXPECT_EQ(measure(run.done()).exit_code, 1);
+}
+
 TEST(Measure, BelievesTheQuickestAnswersOfTheLedger) {
   DrillRun run;
   add_kill(run, 30);
