@@ -1,7 +1,7 @@
 #pragma once
 
 // A drill as JUnit XML for CI systems: a case for each expectation, each invariant and each fault. A fault that came to
-// nothing, or never struck, is skipped, with the reason.
+// nothing, or never struck, is skipped, with the reason; so is an invariant that nothing was found to check.
 //
 // Thread: a pure function.
 

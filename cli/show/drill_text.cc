@@ -28,14 +28,15 @@ Table expectations(const drill::DrillReport& report) {
   return table;
 }
 
-// Those that hold are one row, with all their checks.
+// Those that hold are one row, with all their checks; those that nothing was found to check, another.
 Table invariants(const drill::DrillReport& report) {
   Table table({" ", "INVARIANT", "CHECKS", "BROKEN"});
   std::vector<std::string> held;
+  std::vector<std::string> unchecked;
   std::uint64_t checks = 0;
   for (const drill::InvariantResult& invariant : report.invariants) {
     if (invariant.broken.empty()) {
-      held.push_back(invariant.label);
+      (invariant.checks > 0 ? held : unchecked).push_back(invariant.label);
       checks += invariant.checks;
     }
     for (std::size_t i = 0; i < std::min(invariant.broken.size(), kMostBrokenRows); ++i) {
@@ -45,6 +46,12 @@ Table invariants(const drill::DrillReport& report) {
   }
   if (!held.empty()) {
     table.add({mark(true), plain_cell(join(held, ", ")), plain_cell(text(checks)), plain_cell("")});
+  }
+  if (!unchecked.empty()) {
+    table.add({{.words = "○", .colour = Colour::kYellow},
+               plain_cell(join(unchecked, ", ")),
+               plain_cell("0"),
+               plain_cell("not checked")});
   }
   return table;
 }

@@ -34,6 +34,10 @@ std::string heading(const DrillRecord& record, const DrillReport& report) {
               name_of(report.verdict), "</span></h1>\n");
 }
 
+std::string named(std::string_view before, std::string_view name) {
+  return name.empty() ? std::string() : text(before, page_text(name));
+}
+
 std::string sentence(const DrillRecord& record, const DrillReport& report) {
   std::uint32_t ranks = 0;
   std::uint32_t gangs = 0;
@@ -50,9 +54,9 @@ std::string sentence(const DrillRecord& record, const DrillReport& report) {
   std::string out =
       text("<p>", counted(record.blows.size(), "fault"), " in ", decimals(seconds_between(axis.zero(), axis.to()), 0),
            "s on ", counted(hosts.size(), "host"), ", ", counted(ranks, "rank"), " in ", counted(gangs, "gang"),
-           ", after ", control, "s without any. <span class=\"dim\">Seed ", record.seed, "; job ",
-           page_text(record.job_id), " on ", page_text(record.launcher), "; monarch ", page_text(record.monarch),
-           "; began ", to_text(record.started), ".</span></p>\n");
+           ", after ", control, "s without any. <span class=\"dim\">Seed ", record.seed, named("; job ", record.job_id),
+           named(" on ", record.launcher), named("; monarch ", record.monarch), "; began ", to_text(record.started),
+           ".</span></p>\n");
   if (!record.cut_short.empty()) out += text("<p class=\"bad\">Cut short: ", page_text(record.cut_short), ".</p>\n");
   std::vector<std::string> failed = names_of_what_failed(record, report);
   if (failed.size() > kMostFailedNames) {

@@ -16,15 +16,19 @@ namespace monarch::drill {
 
 namespace {
 
+constexpr std::size_t kMostBroken = 5;  // lines of one invariant
+
 std::string verdict_cell(bool good, std::string_view words) {
   return text("<b class=\"", good ? "good" : "bad", "\">", good ? "✓ " : "✗ ", words, "</b>");
 }
+
+std::string odd_cell(std::string_view words) { return text("<span class=\"odd\">○ ", words, "</span>"); }
 
 std::string state_cell(const Blow& blow, const FaultFigures& figures) {
   const FaultState state = state_of(blow, figures);
   const std::string words = page_text(result_words(blow, figures));
   if (state == FaultState::kFine || state == FaultState::kWrong) return verdict_cell(state == FaultState::kFine, words);
-  return text("<span class=\"odd\">○ ", words, "</span>");
+  return odd_cell(words);
 }
 
 std::string taken_back_words(const DrillRecord& record, const Blow& blow) {
@@ -57,13 +61,14 @@ std::string invariant_table(const DrillReport& report) {
   for (const InvariantResult& invariant : report.invariants) {
     const bool held = invariant.broken.empty();
     std::string broken;
-    for (std::size_t i = 0; i < std::min<std::size_t>(invariant.broken.size(), 5); ++i) {
+    for (std::size_t i = 0; i < std::min(invariant.broken.size(), kMostBroken); ++i) {
       broken += text(i == 0 ? "" : "<br/>", page_text(invariant.broken[i]));
     }
-    if (invariant.broken.size() > 5) broken += text("<br/>and ", invariant.broken.size() - 5, " more");
-    table.add({verdict_cell(held, !held                   ? "broken"
-                                  : invariant.checks == 0 ? "not checked"
-                                                          : "held"),
+    if (invariant.broken.size() > kMostBroken) {
+      broken += text("<br/>and ", invariant.broken.size() - kMostBroken, " more");
+    }
+    const bool checked = !held || invariant.checks > 0;
+    table.add({checked ? verdict_cell(held, held ? "held" : "broken") : odd_cell("not checked"),
                text(page_text(invariant.words), " <small>", page_text(invariant.label), "</small>"),
                text(invariant.checks), held ? "–" : broken});
   }

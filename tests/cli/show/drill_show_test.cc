@@ -25,6 +25,8 @@ SampleDrill all_that_can_be_wrong() {
   sample.report.bounds[2].n = 0;
   sample.report.bounds[2].why = "ttr_p95.host: there is no evidence";
   sample.report.invariants[1].broken = {"trainer/0: step 40 after 60"};
+  sample.report.invariants.push_back(
+      {.label = "I16", .words = "nothing is left on any host", .checks = 0, .broken = {}});
   sample.report.faults[0].note = "no event tells of it";
   sample.record.blows[1].end = drill::BlowEnd::kInert;
   sample.report.faults[1].note = "inert: it was in effect, and was never felt";
@@ -66,14 +68,15 @@ TEST(DrillJunit, HasACaseForEachExpectationInvariantAndFault) {
   const SampleDrill sample = all_that_can_be_wrong();
   EXPECT_EQ(drill_junit(sample.record, sample.report),
             R"xml(<?xml version="1.0" encoding="UTF-8"?>
-<testsuites name="drill five-faults" tests="11" failures="5" errors="0" skipped="2" time="82.000">
-  <testsuite name="drill five-faults" tests="11" failures="5" errors="0" skipped="2" time="82.000" timestamp="2023-11-14T22:13:00.000Z">
+<testsuites name="drill five-faults" tests="12" failures="5" errors="0" skipped="3" time="82.000">
+  <testsuite name="drill five-faults" tests="12" failures="5" errors="0" skipped="3" time="82.000" timestamp="2023-11-14T22:13:00.000Z">
     <testcase classname="expect" name="seen ≥ 1"/>
     <testcase classname="expect" name="ours_p95.process ≤ 1s"><failure type="not met" message="ours_p95.process 2.1 s, at most 1.0 s (n 2)">2.1s, n 2</failure></testcase>
     <testcase classname="expect" name="ttr_p95.host ≤ 8s"><failure type="no evidence" message="ttr_p95.host: there is no evidence">no evidence, n 0</failure></testcase>
     <testcase classname="expect" name="false_positives ≤ 0"/>
     <testcase classname="invariant" name="I4 generations of a rank only grow"/>
     <testcase classname="invariant" name="I20 the committed step never goes back"><failure type="broken" message="trainer/0: step 40 after 60">trainer/0: step 40 after 60&#10;</failure></testcase>
+    <testcase classname="invariant" name="I16 nothing is left on any host"><skipped message="not checked"/></testcase>
     <testcase classname="fault" name="1 segv of trainer/1 on v1"><failure type="fault" message="wrong: no event tells of it"/></testcase>
     <testcase classname="fault" name="2 kill of trainer/9 on v3"><skipped message="inert: it was in effect, and was never felt"/></testcase>
     <testcase classname="fault" name="3 hang of trainer/5 on v2"/>
@@ -103,6 +106,7 @@ TEST(DrillTable, SaysWhatWasExpectedWhatHeldAndWhatBecameOfEachFault) {
    INVARIANT                               CHECKS  BROKEN
 ✗  I20 the committed step never goes back  57      trainer/0: step 40 after 60
 ✓  I4                                      24      -
+○  I16                                     0       not checked
 
 #  FAULT            TARGET           SEEN AFTER  OURS  RECOVERED AFTER  GANGS   RESULT
 1  segv             trainer/1 on v1  5ms         50ms  1.3s             1 of 1  wrong: no event tells of it

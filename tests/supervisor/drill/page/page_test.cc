@@ -167,14 +167,16 @@ TEST(DrillPage, HasEachFactInWordsToo) {
   drill.report.bounds[2].value.reset();
   drill.report.faults[0].note = "not seen";
   drill.report.invariants[1].broken = {"step 40 after 60"};
+  drill.report.invariants.push_back({.label = "I16", .words = "nothing is left", .checks = 0, .broken = {}});
   drill.record.blows[1].end = BlowEnd::kInert;
   drill.record.blows[1].why = "never felt";
   const std::string page = page_of(drill);
-  for (const char* words : {"Drill five-faults: <span class=\"bad\">✗ failed",
-                            "Not as expected: ours_p95.process, ttr_p95.host, I20, fault 1.", "✓ met", "✗ not met",
-                            "no evidence", "✗ broken", "step 40 after 60", "✓ held", "✗ wrong: not seen",
-                            "○ inert: never felt", "✓ as expected", "nothing is injected", "stop and start everything",
-                            "--seed 42", "<code>ours_p95.process</code>", "v7: nothing but work", "past step 412"}) {
+  for (const char* words :
+       {"Drill five-faults: <span class=\"bad\">✗ failed",
+        "Not as expected: ours_p95.process, ttr_p95.host, I20, fault 1.", "✓ met", "✗ not met", "no evidence",
+        "✗ broken", "step 40 after 60", "✓ held", "○ not checked", "✗ wrong: not seen", "○ inert: never felt",
+        "✓ as expected", "nothing is injected", "stop and start everything", "--seed 42",
+        "<code>ours_p95.process</code>", "v7: nothing but work", "past step 412"}) {
     EXPECT_NE(page.find(words), std::string::npos) << words;
   }
   // Each picture is read aloud as a sentence, once for each width; boxes of colour stand beside their words.
