@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "supervisor/drill/core/faults.h"
 #include "supervisor/drill/scenario/drill_schema.h"
 #include "supervisor/spec/schema/explain.h"
 #include "supervisor/spec/schema/key_path.h"
@@ -108,13 +109,15 @@ class Answer {
     if (kind == "COORDINATES") return add(ask(sources_.dimensions));
     if (kind == "SIGNAL") return add(signal_names());
     if (kind == "SHELL") return add(completion_shells());
+    if (kind == "FAULT") return add_faults();
     if (kind == "COMMAND") return add_commands();
     if (kind == "KEY") return add_explained();
     if (kind == "PATH=VALUE") return add_settings();
     if (kind == "WHICH") return add(std::vector<std::string>{"rank", "class"});
     if (kind == "WHERE") return add(std::vector<std::string>{"local"});
     if (kind == "DIR" || kind == "FOLDER") completion_.files = Files::kFolders;
-    if (kind == "SPEC" || kind == "FILE" || kind == "PATH") completion_.files = Files::kAny;
+    const bool file = kind == "SPEC" || kind == "SCENARIO" || kind == "FILE" || kind == "PATH";
+    if (file) completion_.files = Files::kAny;
   }
 
   void add_commands() {
@@ -193,6 +196,10 @@ class Answer {
       const bool map = std::any_of(below.begin(), below.end(), [](const auto& path) { return !path.ends_with("[]"); });
       if (!key.ends_with('*')) add(key + (map ? "." : "="), std::string(doc_of(spec_schema(), row)));
     }
+  }
+
+  void add_faults() {
+    for (const drill::Fault& fault : drill::faults()) add(std::string(fault.name), std::string(fault.does));
   }
 
   void add_jobs() {

@@ -24,7 +24,9 @@ std::vector<Command> some_commands() {
   commands[3].name = "explain";
   commands[3].flags = {{.name = "set", .value = "PATH=VALUE", .help = "", .repeatable = true},
                        {.name = "exit-code", .value = "WHICH", .help = ""},
-                       {.name = "launch", .value = "WHERE", .help = ""}};
+                       {.name = "launch", .value = "WHERE", .help = ""},
+                       {.name = "fault", .value = "FAULT", .help = ""},
+                       {.name = "drill", .value = "SCENARIO", .help = ""}};
   commands[3].positionals = {{.name = "KEY", .help = ""}, {.name = "SPEC", .help = ""}};
   return commands;
 }
@@ -82,6 +84,8 @@ TEST(Completion, OffersTheKeysOfASpecLevelByLevel) {
   EXPECT_EQ(words_of({"explain", "drill"}), "drills drill ");
   EXPECT_EQ(words_of({"explain", "drill.faults.f"}), "drill.faults.fault drill.faults.for ");
   EXPECT_EQ(words_of({"explain", "drill.nosuch."}), "");
+  EXPECT_EQ(words_of({"explain", "--fault", "supervisor-"}), "supervisor-kill supervisor-hang ");
+  EXPECT_EQ(ask({"explain", "--drill", ""}).files, Files::kAny);
   EXPECT_EQ(words_of({"explain", "E010"}).substr(0, 6), "E0101 ");
   EXPECT_EQ(words_of({"explain", "--set", "superv"}), "supervisor. supervision. ");
   EXPECT_EQ(words_of({"explain", "--set", "time"}), "time_limit= ");
