@@ -304,7 +304,7 @@ Theme theme_of(std::uint64_t seed) {
   if (random.one_in(2)) return Theme::kMix;
   // Little happens in it: a few are enough.
   if (seed % kPauseEvery == kPauseEvery / 2) return Theme::kPauses;
-  if (seed % kPauseEvery == kPauseEvery / 4) return Theme::kDrills;
+  if (seed % kPauseEvery == kPauseEvery * 3 / 4) return Theme::kDrills;
   return kThemes[static_cast<std::size_t>(random.below(kDrawn))].theme;
 }
 
