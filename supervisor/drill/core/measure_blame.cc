@@ -79,6 +79,7 @@ class Explainer {
   void take(std::size_t i, const RunEvent& one, Subject subject);
   void take_gang(BlowStory& story, const RunEvent& one);
   void recovered(GangStory& gang, WallTime at, const JobEvent& event);
+  void ask_samples(GangStory& gang, std::uint32_t place, WallTime running) const;
   bool is_blame(const RunEvent& one) const;
   bool is_told(const JobEvent& daemon) const;
   bool was_struck(const std::string& host, WallTime before) const;
@@ -236,6 +237,15 @@ void Explainer::recovered(GangStory& gang, WallTime at, const JobEvent& event) {
   gang.recovered = gang.failures == 1 ? std::clamp(said, *gang.running < at ? *gang.running : at, at) : at;
 }
 
+// Its host was lost with the word of how far it was.
+void Explainer::ask_samples(GangStory& gang, std::uint32_t place, WallTime running) const {
+  const auto furthest = furthest_by(sheet_, place, running);
+  gang.by_samples = gang.failed && furthest && *furthest > static_cast<double>(gang.furthest);
+  if (!gang.by_samples) return;
+  gang.named_steps = true;
+  gang.recovered = past_steps(sheet_, place, running);
+}
+
 void Explainer::take_gang(BlowStory& story, const RunEvent& one) {
   const JobEvent& event = *one.event;
   GangStory& gang = story.gangs[*one.gang];
@@ -251,23 +261,19 @@ void Explainer::take_gang(BlowStory& story, const RunEvent& one) {
     case kGangStarting:
       if (!gang.failed) return;
       if (!gang.started) gang.started = event.time;
+      gang.furthest = number_of(event, "furthest").value_or(0);
       gang.named_steps = number_of(event, "furthest").has_value();
       return;
     case kGangRunning:
       gang.running = event.time;
-      if (gang.failed && !gang.named_steps && had_steps(sheet_, *one.gang, event.time)) {
-        // Its host was lost with the word of how far it was: samples know.
-        gang.named_steps = true;
-        gang.recovered = past_steps(sheet_, *one.gang, event.time);
-      }
+      ask_samples(gang, *one.gang, event.time);
       if (!gang.named_steps && !facts.says_ready) recovered(gang, event.time, event);
       return;
     case kGangReady:
       if (!gang.named_steps) recovered(gang, event.time, event);
       return;
     case kGangCaughtUp:
-      gang.again = number_of(event, "again").value_or(0);
-      recovered(gang, event.time, event);
+      if (!gang.by_samples) recovered(gang, event.time, event);
       return;
     case kGangDone: recovered(gang, event.time, event); return;
     default: return;

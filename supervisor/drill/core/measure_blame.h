@@ -23,9 +23,10 @@ struct GangStory {
   std::optional<WallTime> running;
   std::optional<WallTime> recovered;  // past where it was; or ready, where its program had named no step
   std::uint32_t failures = 0;
-  std::uint64_t again = 0;  // steps
   bool named_steps = false;
-  bool struck_again = false;  // before it had recovered: what follows is the later blow's
+  std::uint64_t furthest = 0;  // step, as its start said
+  bool by_samples = false;     // the supervisor did not know how far it was
+  bool struck_again = false;   // before it had recovered: what follows is the later blow's
 };
 
 struct BlowStory {

@@ -69,9 +69,12 @@ Evidence inert_of(const Run& run, const DrillReport& report) {
 }
 
 std::uint32_t samples_within(const DrillRecord& record, WallTime from, WallTime to) {
-  return static_cast<std::uint32_t>(
-      std::count_if(record.samples.begin(), record.samples.end(),
-                    [&](const DrillSample& sample) { return time_of(sample) >= from && time_of(sample) <= to; }));
+  std::uint32_t many = 0;
+  for (std::size_t i = 0; i < record.samples.size(); i += sample_stride(record)) {
+    const WallTime at = time_of(record.samples[i]);
+    many += at >= from && at <= to ? 1U : 0U;
+  }
+  return many;
 }
 
 Evidence evidence_for(const Run& run, const DrillReport& report, const Bound& bound) {
@@ -165,6 +168,7 @@ void put_recovered(const Run& run, const Blame& blame, DrillReport& report) {
 }
 
 void put_control(const Run& run, DrillReport& report) {
+  if (run.record->scenario.control == Duration::zero()) return;  // one blow has none
   const DrillRecord& record = *run.record;
   if (run.planted(MeasureMutant::kControlUnwatched)) return;
   Evidence calm;

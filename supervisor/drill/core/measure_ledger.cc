@@ -196,8 +196,10 @@ std::optional<double> availability(const Run& run) {
 
 TimeSheet time_sheet(const Run& run) {
   TimeSheet sheet;
-  sheet.samples.reserve(run.record->samples.size());
-  for (const DrillSample& sample : run.record->samples) sheet.samples.push_back(cut_of(run, sample));
+  const auto& samples = run.record->samples;
+  sheet.samples.reserve(samples.size());
+  const std::size_t stride = sample_stride(*run.record);
+  for (std::size_t i = 0; i < samples.size(); i += stride) sheet.samples.push_back(cut_of(run, samples[i]));
   std::stable_sort(sheet.samples.begin(), sheet.samples.end(),
                    [](const TimeCut& a, const TimeCut& b) { return a.at < b.at; });
   return sheet;
@@ -238,16 +240,14 @@ Duration redone_within(const Run& run, const TimeSheet& sheet, std::uint32_t gan
                   between(from, to));
 }
 
-bool had_steps(const TimeSheet& sheet, std::uint32_t gang, WallTime by) {
+std::optional<double> furthest_by(const TimeSheet& sheet, std::uint32_t gang, WallTime by) {
   const auto after = first_after(sheet, by);
-  return after != sheet.samples.begin() && std::prev(after)->steps[gang];
+  return after == sheet.samples.begin() ? std::nullopt : std::prev(after)->steps[gang];
 }
 
 std::optional<WallTime> past_steps(const TimeSheet& sheet, std::uint32_t gang, WallTime since) {
-  auto cut = first_after(sheet, since);
-  if (cut == sheet.samples.begin()) return std::nullopt;
-  const double before = std::prev(cut)->steps[gang].value_or(0);
-  for (; cut != sheet.samples.end(); ++cut) {
+  const double before = furthest_by(sheet, gang, since).value_or(0);
+  for (auto cut = first_after(sheet, since); cut != sheet.samples.end(); ++cut) {
     if (cut->steps[gang].value_or(0) > before) return cut->at;
   }
   return std::nullopt;

@@ -34,8 +34,8 @@ std::optional<TimeCut> cut_at(const TimeSheet& sheet, WallTime at);
 // Time of one gang, from its start to when it was past where it had been.
 Duration redone_within(const Run& run, const TimeSheet& sheet, std::uint32_t gang, WallTime from, WallTime to);
 
-// Whether a gang had named a step by then, and when it was first past all that it had named.
-bool had_steps(const TimeSheet& sheet, std::uint32_t gang, WallTime by);
+// The furthest step that a gang had named by then, and when it was first past that.
+std::optional<double> furthest_by(const TimeSheet& sheet, std::uint32_t gang, WallTime by);
 std::optional<WallTime> past_steps(const TimeSheet& sheet, std::uint32_t gang, WallTime since);
 
 // New steps a second of all gangs but sidecars'; nothing: no gang has named one, or no time passed.

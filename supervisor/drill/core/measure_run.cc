@@ -119,6 +119,10 @@ WallTime over_at(const Run& run, const Blow& blow) {
   return blow.undone_at ? std::max(*blow.undone_at, struck) : later(struck, std::max(blow.lasts, Duration::zero()));
 }
 
+std::size_t sample_stride(const DrillRecord& record) {
+  return std::max<std::size_t>((record.samples.size() + kSamplesKept - 1) / kSamplesKept, 1);
+}
+
 WallTime time_of(const DrillSample& sample) {
   return WallTime{sample.at.nanoseconds_since_epoch / 1'000'000 * 1'000'000};
 }

@@ -17,6 +17,7 @@
 
 namespace monarch::drill {
 
+inline constexpr std::size_t kSamplesKept = 1'500;   // of a long drill not all are needed
 inline constexpr std::uint32_t kMostGangs = 65'536;  // of all meshes; more are not looked at
 
 struct RunGang {
@@ -68,7 +69,9 @@ WallTime struck_at(const Run& run, const Blow& blow);
 // When it ended: it was taken back, its time was over, or it was over at once.
 WallTime over_at(const Run& run, const Blow& blow);
 
-// The time that report.json keeps, so that a replay measures the same.
+// Samples that count and that report.json keeps, each so many; so a replay measures the same.
+std::size_t sample_stride(const DrillRecord& record);
+// The time that report.json keeps.
 WallTime time_of(const DrillSample& sample);
 
 // For people: since control ended; where it never did, since the drill began.

@@ -132,7 +132,7 @@ class DrillRun {
     ++generations_[gang];
     JobEvent& started = gang_event(at, EventKind::kGangStarting, gang);
     started.details.emplace_back("hosts", hosts_[gang]);
-    if (generations_[gang] > 1) started.details.emplace_back("furthest", "100");
+    if (generations_[gang] > 1) started.details.emplace_back("furthest", "1000000");
     bin(gang, at, TimeBin::kLaunching);
     return started;
   }

@@ -198,6 +198,18 @@ TEST(Measure, AsksSamplesHowFarItWasWhereItsHostTookThatAlong) {
   EXPECT_EQ(report.faults[0].ttr, Duration::milliseconds(1750));  // not once it was ready
 }
 
+TEST(Measure, AsksSamplesWhereAStartKnowsAnOlderStep) {
+  DrillRun run;
+  add_kill(run, 30);
+  for (JobEvent& event : run.record().events) {
+    if (event.kind == EventKind::kGangCaughtUp) event.time = at_second(30.2);  // past what it was told of
+    for (auto& detail : event.details) {
+      if (detail.first == "furthest") detail.second = "7";
+    }
+  }
+  EXPECT_EQ(measure(run.done()).faults[0].ttr, Duration::milliseconds(1750));
+}
+
 TEST(Measure, BlamesNobodyForADaemonThatIsToldOfTwice) {
   DrillRun run;
   run.blow("daemon-kill", 25, run.host("h1"));
