@@ -56,6 +56,11 @@ int main(int argc, char** argv) {
   };
   DrillRun run(1, 34);
   add_kill(run, 25);
+  for (std::uint32_t step = 20; step < 100; step += 20) {
+    JobEvent& commit = run.gang_event(20 + step / 10.0, EventKind::kCheckpointCommitted, 0);
+    commit.details.emplace_back("step", text(step));
+    commit.message = text("trainer: gang 0 has committed step ", step, ", generation ", commit.generation);
+  }
   const DrillRecord plain = run.done();
   const auto json = [](const DrillRecord& record) { return report_json(record, measure(record)); };
   const std::string good = json(plain);
@@ -79,6 +84,7 @@ int main(int argc, char** argv) {
   replaced("too_many_samples", "\"n\":137", "\"n\":200000");
   replaced("no_gangs", "\"ranks_per_gang\":2", "\"ranks_per_gang\":0");
   replaced("negative", "\"number\":1", "\"number\":-1");
+  replaced("few_commits", "\"gang\":0,\"n\":4", "\"gang\":0,\"n\":5");
   replaced("long_column", "\"steps\":[\"", "\"steps\":[\"1*99999999999 ");
   return 0;
 }

@@ -240,11 +240,12 @@ Result<DrillRecord> read_record(std::string_view json) {
     const std::string which = version ? text("of version ", *version) : "of no version";
     return Error{ErrorCode::kInvalid, text("it is ", which, "; this monarch reads reports of version 1")};
   }
-  for (const char* key : {"record", "events", "samples"}) {
+  for (const char* key : {"record", "events", "commits", "samples"}) {
     if (parsed->find(key) == nullptr) return Error{ErrorCode::kInvalid, text("it has no ", key)};
   }
   MONARCH_ASSIGN(DrillRecord record, read_record_fields(*parsed->find("record")));
   MONARCH_ASSIGN(record.events, read_events(*parsed->find("events")));
+  MONARCH_TRY(read_commits(*parsed->find("commits"), record.events));
   std::size_t gangs = 0;
   for (const DrillMesh& mesh : record.meshes) gangs += gangs_of(mesh);
   MONARCH_ASSIGN(record.samples, read_samples(*parsed->find("samples"), std::min<std::size_t>(gangs, kMostGangs)));

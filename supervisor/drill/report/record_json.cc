@@ -93,7 +93,9 @@ Json record_fields_json(const DrillRecord& record) {
 Json events_json(const std::vector<JobEvent>& events) {
   std::vector<Json> items;
   items.reserve(events.size());
-  for (const JobEvent& event : events) items.push_back(one_event_json(event));
+  for (const JobEvent& event : events) {
+    if (!is_in_columns(event)) items.push_back(one_event_json(event));
+  }
   return Json::array(std::move(items));
 }
 

@@ -235,8 +235,11 @@ std::string report_json(const DrillRecord& record, const DrillReport& report) {
   all.set("curve", curve_json(clock, report));
   all.set("lanes", lanes_json(clock, report));
   all.set("record", record_fields_json(record));
-  all.set("samples", samples_json(record.samples));
+  std::vector<DrillSample> kept;
+  for (std::size_t i = 0; i < record.samples.size(); i += sample_stride(record)) kept.push_back(record.samples[i]);
+  all.set("samples", samples_json(kept));
   all.set("events", events_json(record.events));
+  all.set("commits", commits_json(record.events));
   return to_json(all) + "\n";
 }
 

@@ -24,6 +24,10 @@ DrillRecord full_record() {
   run.rank_event(40.1, EventKind::kRankStopped, 2).pid = 4711;
   run.blow("power-loss", 50, run.host("h2")).end = BlowEnd::kSkipped;
   run.record().blows.back().why = "no spare is connected";
+  JobEvent& commit = run.gang_event(45, EventKind::kCheckpointCommitted, 1);
+  commit.details.emplace_back("step", "120");
+  commit.message = text("trainer: gang 1 has committed step 120, generation ", commit.generation);
+  run.event(46, EventKind::kJobLimit).number = 0;
   DrillRecord& record = run.record();
   Scenario& scenario = record.scenario;
   scenario.job = "/home/alice/train.yaml";
@@ -83,6 +87,11 @@ TEST(ReportJson, IsReadAsItWasWritten) {
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(report_json(*read, measure(*read)), written);
   EXPECT_EQ(read->events.size(), record.events.size());
+  for (std::size_t i = 0; i < record.events.size() && i < read->events.size(); ++i) {
+    EXPECT_EQ(read->events[i].number, record.events[i].number);
+    EXPECT_EQ(read->events[i].message, record.events[i].message);
+    EXPECT_EQ(read->events[i].details, record.events[i].details);
+  }
   EXPECT_EQ(read->samples.size(), record.samples.size());
   EXPECT_EQ(read->samples[3].meshes[0].steps[1], std::nullopt);
   EXPECT_EQ(read->samples[5].meshes[0].phases[0], "starting");
@@ -96,9 +105,21 @@ TEST(ReportJson, IsReadAsItWasWritten) {
 TEST(ReportJson, IsSmallForManySamples) {
   DrillRun run(8, 1200);
   for (std::uint32_t i = 0; i < 60; ++i) add_kill(run, 25 + i * 19.0, i % 16);
+  for (std::uint32_t i = 0; i < 9'000; ++i) {
+    JobEvent& commit = run.gang_event(20 + i * 0.1251, EventKind::kCheckpointCommitted, i % 8);
+    commit.details.emplace_back("step", text(i / 8 * 20));
+    commit.message =
+        text("trainer: gang ", i % 8, " has committed step ", i / 8 * 20, ", generation ", commit.generation);
+  }
   const DrillRecord record = run.done();
   EXPECT_EQ(record.samples.size(), 4801U);
-  EXPECT_LT(report_json(record, measure(record)).size(), 300'000U);
+  const std::string written = report_json(record, measure(record));
+  EXPECT_LT(written.size(), 300'000U);
+  const auto read = read_record(written);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->events.size(), record.events.size());
+  EXPECT_EQ(read->events.back().message, record.events.back().message);
+  EXPECT_EQ(report_json(*read, measure(*read)), written);
 }
 
 TEST(ReportJson, SaysWhatItCannotRead) {
