@@ -162,7 +162,7 @@ void put_recovered(const Run& run, const Blame& blame, DrillReport& report) {
     ++back.n;
     recovered += *recovery ? 1U : 0U;
   }
-  if (back.n == 0) return;
+  if (back.n == 0 || run.planted(MeasureMutant::kUnrecoveredPasses)) return;
   back.value = static_cast<double>(recovered) / back.n;
   report.bounds.push_back(own_result(run, "recovered", back, 1, MeasureUnit::kRatio, true));
 }

@@ -108,6 +108,10 @@ Planted planted_into(MeasureMutant mutant) {
     case MeasureMutant::kSameGeneration:
       for (JobEvent& event : run.record().events) event.generation = 1;
       return flattered(run, 4);
+    case MeasureMutant::kUnrecoveredPasses:
+      run.blow("kill", 50, run.rank(2));
+      run.fail(1, 50, 50.1);
+      return flattered(run, 1);
     case MeasureMutant::kCommitsOfAll:
       run.gang_event(40, EventKind::kCheckpointCommitted, 0).details.emplace_back("step", "120");
       run.gang_event(41, EventKind::kCheckpointCommitted, 1).details.emplace_back("step", "110");
