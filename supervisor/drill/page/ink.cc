@@ -15,7 +15,7 @@ constexpr std::array<InkFacts, kInks> kInkFacts = {{
     {"launching", "#3f7d3a", "#4f8d43", "launching"},
     {"starting", "#b9c94a", "#a3b23c", "program starts"},
     {"stopping", "#59636b", "#8b959d", "told to end"},
-    {"idle", "#dfe4e7", "#2d353b", "spare, or no rank"},
+    {"idle", "#c6cfd5", "#414b53", "spare, or no rank"},
     {"up", "#86929b", "#75818a", "supervisor"},
 }};
 
@@ -37,7 +37,7 @@ pre{background:var(--card);border:1px solid var(--line);border-radius:6px;paddin
 @media (max-width:700px){.wide{display:none}.narrow{display:block!important}h1{font-size:20px}th,td{padding-right:8px}.tiles{grid-template-columns:1fr 1fr}}
 @media print{@page{margin:12mm}body{max-width:none;padding:0;font-size:11px}th,pre,code{font-size:10px}td,th{padding:3px 5px 3px 0}td.w{min-width:0}.n+.w,.n+.m{padding-left:6px}
 .wide{display:block!important}.narrow{display:none!important}.tiles{grid-template-columns:repeat(6,1fr)}.tile b{font-size:16px}.scroll{overflow:visible}
-h2,h3,summary{break-after:avoid}svg,tr,.tiles,.picture,pre{break-inside:avoid}details::details-content{content-visibility:visible;height:auto;display:block}
+h2,h3,summary,.key,h2+p{break-after:avoid}svg,tr,.tiles,.picture,pre{break-inside:avoid}details::details-content{content-visibility:visible;height:auto;display:block}
 *{-webkit-print-color-adjust:exact;print-color-adjust:exact}}
 )";
 constexpr std::string_view kLight =

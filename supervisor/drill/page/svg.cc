@@ -75,9 +75,9 @@ void Svg::words(const Caption& caption) {
   parts_ += page_text(caption.words) + "</text>";
 }
 
-void Svg::area(Ink ink, std::string_view path) {
-  parts_ += text("<path class=\"", facts_of(ink).name, "\" fill=\"", facts_of(ink).light,
-                 "\" fill-opacity=\"0.6\" d=\"", path, "\"/>");
+void Svg::area(Ink ink, std::string_view path, std::string_view opacity) {
+  parts_ += text("<path class=\"", facts_of(ink).name, "\" fill=\"", facts_of(ink).light, "\" fill-opacity=\"", opacity,
+                 "\" d=\"", path, "\"/>");
 }
 
 void Svg::badge(Point centre, std::string_view number, bool hollow, std::string_view words) {

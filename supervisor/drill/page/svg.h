@@ -56,7 +56,7 @@ class Svg {
   void bar(const Box& box, std::string_view title);  // in the colour of faults
   void line(const Line& line);
   void words(const Caption& caption);
-  void area(Ink ink, std::string_view path);
+  void area(Ink ink, std::string_view path, std::string_view opacity);
   void badge(Point centre, std::string_view number, bool hollow, std::string_view title);
   void dot(Point centre, std::string_view title);
 

@@ -96,9 +96,9 @@ class TimelinePicture {
     const double begin = axis_.x(axis_.from());
     const double end = axis_.x(axis_.zero());
     if (end - begin < 1) return;
-    svg_.begin(Ink::kIdle);
-    svg_.box({begin, top_ - 4, end - begin, bottom - top_ + 4}, "control: nothing is injected");
-    svg_.end();
+    const std::string path = text("M", decimals(begin), " ", decimals(top_ - 4), "H", decimals(end), "V",
+                                  decimals(bottom), "H", decimals(begin), "z");
+    svg_.area(Ink::kIdle, path, "0.4");
     if (end - begin > 50) svg_.words({.at = {begin + 2, top_ - 8}, .words = "control"});
   }
 
@@ -195,7 +195,7 @@ class TimelinePicture {
     const auto y = [&](double rate) { return bottom - kCurveHeight * rate / (most * 1.1); };
     std::string path = text("M", decimals(axis_.left()), " ", decimals(bottom));
     for (const auto& [x, rate] : rates) path += text("V", decimals(y(rate)), "H", decimals(x));
-    svg_.area(ink_of(TimeBin::kNew), path + text("V", decimals(bottom), "z"));
+    svg_.area(ink_of(TimeBin::kNew), path + text("V", decimals(bottom), "z"), "0.6");
     const double usual = report_.baseline_steps_per_second.value_or(most);
     const std::string words = text(decimals(usual, usual < 10 ? 1 : 0), "/s");
     if (report_.baseline_steps_per_second) {

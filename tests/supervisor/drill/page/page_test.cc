@@ -175,8 +175,8 @@ TEST(DrillPage, HasEachFactInWordsToo) {
        {"Drill five-faults: <span class=\"bad\">✗ failed",
         "Not as expected: ours_p95.process, ttr_p95.host, I20, fault 1.", "✓ met", "✗ not met", "no evidence",
         "✗ broken", "step 40 after 60", "✓ held", "○ not checked", "✗ wrong: not seen", "○ inert: never felt",
-        "✓ as expected", "nothing is injected", "stop and start everything", "--seed 42",
-        "<code>ours_p95.process</code>", "v7: nothing but work", "past step 412"}) {
+        "✓ as expected", ">control</text>", "stop and start everything", "--seed 42", "<code>ours_p95.process</code>",
+        "v7: nothing but work", "past step 412"}) {
     EXPECT_NE(page.find(words), std::string::npos) << words;
   }
   // Each picture is read aloud as a sentence, once for each width; boxes of colour stand beside their words.
