@@ -1,6 +1,6 @@
 #include "cli/start/scenario_input.h"
 
-#include <unistd.h>
+#include <fcntl.h>
 
 #include <optional>
 #include <string>
@@ -8,6 +8,7 @@
 #include "cli/follow/line_pattern.h"
 #include "supervisor/spec/spec.h"
 #include "transport/base/text.h"
+#include "transport/base/unique_fd.h"
 
 namespace monarch {
 
@@ -25,7 +26,7 @@ std::optional<std::string> problem_of(const std::string& pattern) {
 
 drill::ScenarioSurroundings users_scenario_surroundings() {
   return {.home = users_surroundings().home,
-          .exists = [](const std::string& path) { return ::access(path.c_str(), F_OK) == 0; },
+          .exists = [](const std::string& path) { return UniqueFd(::open(path.c_str(), O_PATH | O_CLOEXEC)).valid(); },
           .pattern_problem = problem_of};
 }
 

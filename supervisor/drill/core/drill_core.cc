@@ -181,7 +181,9 @@ void DrillCore::strike_due(DrillNow now) {
   for (Tracked& tracked : blows_) {
     if (tracked.life != Life::kDue || now.at < tracked.due) continue;
     const std::string because = obstacle(tracked);
-    if (because.empty() && aim(tracked)) {
+    auto target = because.empty() ? drawn_target(plan_, watch_, tracked.blow.entry, tracked.blow.draw) : std::nullopt;
+    if (target) {
+      tracked.blow.target = std::move(*target);
       tracked.life = Life::kTold;
       actions_.emplace_back(TellOfBlow{tracked.blow});
     } else if (now.at >= tracked.due + plan_.scenario.guard.wait) {

@@ -44,6 +44,10 @@ struct DrillPlan {
   std::function<bool(const FaultTarget&, RankId rank, const std::string& host)> meant;
 };
 
+// Whom a fault of the scenario strikes when it is drawn for the so manieth time; nothing: nobody whom it may is well.
+std::optional<BlowTarget> drawn_target(const DrillPlan& plan, const JobWatch& watch, std::uint32_t entry,
+                                       std::uint32_t draw);
+
 // ---- what it wants done ----
 
 struct TellOfBlow {  // answered by on_told()
@@ -87,6 +91,8 @@ class DrillCore {
   // `felt`: nothing where nobody can say.
   void on_taken_back(std::uint32_t number, const std::string& error, std::optional<bool> felt, DrillNow now);
   void on_tick(DrillNow now);
+  // The job has ended, and another one goes on from it.
+  void on_new_job() { watch_.on_new_job(); }
   // The job has ended, somebody wants no more of it, or the supervisor refuses to be drilled on.
   void cut_short(const std::string& why, DrillNow now);
 
@@ -122,7 +128,6 @@ class DrillCore {
   void add_due(std::uint32_t entry, Instant due, DrillNow now);
   void strike_due(DrillNow now);
   std::string obstacle(const Tracked& tracked) const;
-  bool aim(Tracked& tracked);
   void close_open(DrillNow now);
   bool recovered(const Tracked& tracked) const;
   void close(Tracked& tracked, DrillNow now);

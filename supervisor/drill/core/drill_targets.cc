@@ -29,24 +29,21 @@ std::optional<std::vector<BlowGang>> gangs_on(const JobWatch& watch, const std::
   return gangs;
 }
 
-}  // namespace
-
-// False: nobody whom it may strike is well.
-bool DrillCore::aim(Tracked& tracked) {
-  const FaultEntry& entry = plan_.scenario.faults[tracked.blow.entry];
-  if (tracked.fault->whom == StrikeWhom::kSupervisor) return true;
-  const bool of_rank = tracked.fault->whom == StrikeWhom::kRank;
+// Of all whom it may strike, those who are well.
+std::vector<BlowTarget> well_targets(const Fault& fault, const FaultTarget& meant, const DrillPlan& plan,
+                                     const JobWatch& watch) {
   std::vector<BlowTarget> targets;
-  for (const WatchedGang& gang : watch_.gangs()) {
-    if (gang.over() || (!gang.up() && !plan_.scenario.overlap)) continue;
+  const bool overlap = plan.scenario.overlap;
+  for (const WatchedGang& gang : watch.gangs()) {
+    if (gang.over() || (!gang.up() && !overlap)) continue;
     for (std::uint32_t i = 0; i < gang.ranks.size(); ++i) {
       const WatchedRank& rank = gang.ranks[i];
       const auto number = static_cast<std::uint32_t>(gang.gang * gang.ranks.size() + i);
       const RankId id{MeshId(gang.mesh), Rank(number)};
-      if (!rank.well || !is_host_ready(watch_, rank.host) || !plan_.meant(entry.target, id, rank.host)) continue;
-      if (of_rank) {
+      if (!rank.well || !is_host_ready(watch, rank.host) || !plan.meant(meant, id, rank.host)) continue;
+      if (fault.whom == StrikeWhom::kRank) {
         targets.push_back({.host = rank.host,
-                           .mesh = plan_.meshes[gang.mesh].name,
+                           .mesh = plan.meshes[gang.mesh].name,
                            .rank = number,
                            .gangs = {{gang.mesh, gang.gang}}});
         continue;
@@ -54,19 +51,28 @@ bool DrillCore::aim(Tracked& tracked) {
       const bool known = std::any_of(targets.begin(), targets.end(),
                                      [&](const BlowTarget& target) { return target.host == rank.host; });
       if (known) continue;
-      if (auto gangs = gangs_on(watch_, rank.host, plan_.scenario.overlap)) {
+      if (auto gangs = gangs_on(watch, rank.host, overlap)) {
         targets.push_back({.host = rank.host, .mesh = "", .rank = 0, .gangs = std::move(*gangs)});
       }
     }
   }
-  if (targets.empty()) return false;
   // The order does not depend on who is where in the pool at this moment.
   std::sort(targets.begin(), targets.end(), [](const BlowTarget& a, const BlowTarget& b) {
     return std::tie(a.host, a.mesh, a.rank) < std::tie(b.host, b.mesh, b.rank);
   });
-  const Draw draw{plan_.seed, tracked.blow.entry, tracked.blow.draw};
-  tracked.blow.target = std::move(targets[draw_index(draw, targets.size())]);
-  return true;
+  return targets;
+}
+
+}  // namespace
+
+std::optional<BlowTarget> drawn_target(const DrillPlan& plan, const JobWatch& watch, std::uint32_t entry,
+                                       std::uint32_t draw) {
+  const FaultEntry& written = plan.scenario.faults[entry];
+  const Fault& fault = *find_fault(written.fault);
+  if (fault.whom == StrikeWhom::kSupervisor) return BlowTarget{};
+  std::vector<BlowTarget> targets = well_targets(fault, written.target, plan, watch);
+  if (targets.empty()) return std::nullopt;
+  return std::move(targets[draw_index({plan.seed, entry, draw}, targets.size())]);
 }
 
 bool DrillCore::concerns(const Tracked& tracked, const JobEvent& event) const {

@@ -8,13 +8,13 @@ namespace monarch::drill {
 
 namespace {
 
-std::uint32_t gang_number(const JobEvent& event) {
+std::optional<std::uint64_t> number_in(const JobEvent& event, std::string_view detail) {
   for (const auto& [name, value] : event.details) {
-    std::uint32_t number = 0;
-    if (name == "gang" && std::from_chars(value.data(), value.data() + value.size(), number).ec == std::errc())
-      return number;
+    std::uint64_t number = 0;
+    if (name != detail) continue;
+    if (std::from_chars(value.data(), value.data() + value.size(), number).ec == std::errc()) return number;
   }
-  return 0;  // of a mesh that has one
+  return std::nullopt;
 }
 
 }  // namespace
@@ -55,12 +55,23 @@ void JobWatch::on_status(const JobStatus& status) {
 void JobWatch::on_event(const JobEvent& event) {
   WatchedGang* const gang = gang_of(event);
   if (gang == nullptr) return;
-  // Where no step was ever named, to be ready is all there is.
-  const bool has_steps = gang->furthest.has_value();
-  if (event.kind == EventKind::kGangFailed || event.kind == EventKind::kGangStopping) {
-    gang->failed = true;
-  } else if (event.kind == EventKind::kGangCaughtUp || (event.kind == EventKind::kGangReady && !has_steps)) {
-    gang->failed = false;
+  if (event.kind == EventKind::kGangFailed || event.kind == EventKind::kGangStopping) gang->failed = true;
+  if (event.kind == EventKind::kGangStarting) {
+    const auto furthest = number_in(event, "furthest");
+    gang->behind = furthest && number_in(event, "from_step").value_or(0) < *furthest;
+  }
+  // Where no step is done again, to be ready is all there is.
+  const bool ready = event.kind == EventKind::kGangReady && !gang->behind;
+  if (event.kind == EventKind::kGangCaughtUp || ready) gang->failed = false;
+}
+
+void JobWatch::on_new_job() {
+  seen_ = false;
+  hosts_.clear();
+  for (WatchedGang& gang : gangs_) {
+    gang.phase.clear();
+    gang.ready = gang.failed = false;
+    gang.ranks.assign(gang.ranks.size(), {});
   }
 }
 
@@ -84,7 +95,8 @@ WatchedGang* JobWatch::gang_of(const JobEvent& event) {
 const WatchedGang* JobWatch::gang_of(const JobEvent& event) const {
   if (event.mesh.empty() || name_of(event.kind).substr(0, 5) != "gang.") return nullptr;
   const auto mesh = mesh_of(event.mesh);
-  return mesh ? find(*mesh, gang_number(event)) : nullptr;
+  // A mesh of one gang need not name it.
+  return mesh ? find(*mesh, static_cast<std::uint32_t>(number_in(event, "gang").value_or(0))) : nullptr;
 }
 
 bool JobWatch::all_up() const {

@@ -27,8 +27,9 @@ struct WatchedGang {
   std::string phase;
   bool ready = false;                          // all its ranks are
   bool failed = false;                         // it has failed or was stopped, and is not past where it was
+  bool behind = false;                         // it does steps again since it was started
   std::optional<std::uint64_t> furthest = {};  // step of all its generations
-  bool up() const { return phase == "running" && ready && !failed; }
+  bool up() const { return (phase == "running" || phase == "ready") && ready && !failed; }
   bool over() const { return phase == "done" || phase == "failed" || phase == "parked"; }
 };
 
@@ -44,6 +45,8 @@ class JobWatch {
 
   void on_status(const JobStatus& status);
   void on_event(const JobEvent& event);
+  // Another job goes on from this one: nothing is known of it but what was done before.
+  void on_new_job();
 
   const std::vector<WatchedGang>& gangs() const { return gangs_; }
   const std::vector<WatchedHost>& hosts() const { return hosts_; }

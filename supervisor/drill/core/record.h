@@ -29,7 +29,7 @@ struct BlowGang {
 struct BlowTarget {
   std::string host;
   std::string mesh;
-  std::uint32_t rank = 0;            // of the mesh
+  std::uint32_t rank = 0;       // of the mesh
   std::vector<BlowGang> gangs;  // that have ranks there
 };
 
@@ -87,7 +87,7 @@ struct IncarnationCheck {
 };
 
 struct DrillLeftover {
-  std::string host;
+  std::string host;  // empty: where the drill runs
   std::string what;  // "2 processes of the job", "the table monarch_drill_412 of nft"
 };
 
@@ -97,7 +97,7 @@ struct DrillTimes {
   Duration suspect_after;
   Duration lost_after;
   Duration lease;
-  std::optional<Duration> hang;
+  std::optional<Duration> hang;  // nothing: nobody is started again for a hang
 };
 
 struct CompareRun {
@@ -125,8 +125,9 @@ struct DrillRecord {
   std::vector<DrillSample> samples;
   std::vector<IncarnationCheck> incarnations;
   std::vector<DrillLeftover> leftovers;
-  std::optional<Verdict> verdict;  // of the job
-  std::optional<CompareRun> here;  // with `compare`: of this run, and of the one that stops and starts everything
+  std::uint32_t hosts_searched = 0;  // for leftovers; 0: nobody has looked, and that there are none is not believed
+  std::optional<Verdict> verdict;    // of the job
+  std::optional<CompareRun> here;    // with `compare`: of this run, and of the one that stops and starts everything
   std::optional<CompareRun> peer;
   std::string same_output;  // with the scenario's: empty: it is the same; else what differs
   bool same_output_seen = false;

@@ -1,7 +1,7 @@
 #pragma once
 
-// DrillReport: what a record comes to: figures, bounds and whether they were met, invariants, and the exit code. The last
-// line, the table, report.json, the JUnit file and the page show this and decide nothing.
+// DrillReport: what a record comes to: figures, bounds and whether they were met, invariants, and the exit code. The
+// last line, the table, report.json, the JUnit file and the page show this and decide nothing.
 //
 // Thread: values.
 
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -92,6 +93,11 @@ struct CurvePoint {
 };
 
 enum class DrillVerdict : std::uint8_t { kPassed, kFailed, kBroken, kInert, kInterrupted };
+inline constexpr std::array<std::string_view, 5> kDrillVerdictNames = {"passed", "failed", "broken", "inert",
+                                                                       "interrupted"};
+constexpr std::string_view name_of(DrillVerdict verdict) {
+  return kDrillVerdictNames[static_cast<std::size_t>(verdict)];
+}
 
 struct DrillReport {
   DrillVerdict verdict = DrillVerdict::kFailed;
@@ -117,7 +123,8 @@ struct DrillReport {
   std::optional<Duration> mtbf;
   std::vector<std::string> false_positives;  // each event that nothing explains, as a line
   std::uint32_t false_positives_of_control = 0;
-  std::optional<double> baseline_steps_per_second;  // of control
+  std::optional<double> false_positives_per_host_hour;  // those of control too
+  std::optional<double> baseline_steps_per_second;      // of control
   std::vector<CurvePoint> curve;
   std::vector<Lane> lanes;
 };

@@ -1,7 +1,7 @@
 #pragma once
 
-// Scenario: what a drill is to do to a job, and what is expected of it, as its file says it. Targets are words here: who
-// they mean is found when they are struck.
+// Scenario: what a drill is to do to a job, and what is expected of it, as its file says it. Targets are words here:
+// who they mean is found when they are struck.
 //
 // Thread: values.
 

@@ -2,6 +2,7 @@
 
 #include "supervisor/drill/core/measures.h"
 #include "supervisor/drill/scenario/scenario_rows.h"
+#include "transport/messages/event_kinds.h"
 
 namespace monarch::drill::scenario_rows {
 
@@ -43,7 +44,7 @@ constexpr KeyHelp kHelp[] = {
      "The gaps are exponential, as those of failures that know nothing of each other, and begin with the end of "
      "`control`."},
     {"faults.[].on_step", "200"},
-    {"faults.[].on_event", "checkpoint.committed"},
+    {"faults.[].on_event", name_of(EventKind::kCheckpointCommitted)},
     {"faults.[].after", "50ms"},
     {"faults.[].times", "3"},
     {"faults.[].target", "{mesh: trainer, rank: 0}",

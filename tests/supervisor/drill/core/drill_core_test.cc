@@ -28,7 +28,7 @@ class FakeDrill {
       return by_rank && (target.host.empty() || target.host == kRandom || target.host == host);
     };
     core_ = std::make_unique<DrillCore>(std::move(plan));
-    for (int gang = 0; gang < 2; ++gang) gangs_.push_back({text("v", gang + 1), "running", 0});
+    for (int gang = 0; gang < 2; ++gang) gangs_.push_back({text("v", gang + 1), "ready", 0});
   }
 
   static DrillMesh mesh() { return {.name = "trainer", .ranks = 4, .ranks_per_gang = 2}; }
@@ -36,8 +36,8 @@ class FakeDrill {
   DrillNow now() const { return {now_, {now_.since_boot().count_nanoseconds() + 1'000'000'000'000}}; }
   DrillCore& core() { return *core_; }
 
-  void tell(EventKind kind, std::uint32_t gang) {
-    JobEvent event{.kind = kind, .mesh = "trainer"};
+  void tell(EventKind kind, std::uint32_t gang, const EventDetails& details = {}) {
+    JobEvent event{.kind = kind, .mesh = "trainer", .details = details};
     event.details.emplace_back("gang", text(gang));
     core_->on_event(event, now());
     act();
@@ -49,7 +49,8 @@ class FakeDrill {
     for (const Gang& gang : gangs_) {
       told.meshes[0].gangs.push_back({.phase = gang.phase});
       for (int i = 0; i < 2; ++i) {
-        RankStatus rank{.phase = gang.phase, .host = gang.host, .ready = gang.phase == "running"};
+        const bool runs = gang.phase == "running" || gang.phase == "ready";
+        RankStatus rank{.phase = runs ? "running" : "starting", .host = gang.host, .ready = gang.phase == "ready"};
         rank.progress.step = gang.step;
         told.meshes[0].ranks.push_back(rank);
       }
@@ -63,7 +64,7 @@ class FakeDrill {
     for (const Instant end = now_ + time; now_ < end && !core_->over();) {
       now_ = now_ + kTick;
       for (Gang& gang : gangs_) {
-        if (gang.phase == "running") gang.step += steps_per_tick;
+        if (gang.phase == "ready") gang.step += steps_per_tick;
       }
       for (auto& [number, until] : lasting_) {
         if (now_ < until) continue;
@@ -79,8 +80,14 @@ class FakeDrill {
     tell(EventKind::kGangFailed, gang);
     gangs_[gang].phase = "restarting";
   }
+  // Its ranks are ready, and go on from a checkpoint.
+  void start(std::uint32_t gang, std::uint64_t from, std::uint64_t furthest) {
+    tell(EventKind::kGangStarting, gang, {{"from_step", text(from)}, {"furthest", text(furthest)}});
+    gangs_[gang].phase = "ready";
+    tell(EventKind::kGangReady, gang);
+  }
   void recover(std::uint32_t gang) {
-    gangs_[gang].phase = "running";
+    start(gang, 20, 40);
     tell(EventKind::kGangCaughtUp, gang);
   }
 
@@ -171,6 +178,19 @@ TEST(DrillCore, EndsOnceTheJobIsPastWhereItWas) {
   EXPECT_EQ(record.blows[0].end, BlowEnd::kEffective);
   EXPECT_LT(record.control_from, record.control_to);
   EXPECT_LT(record.control_to, record.faults_to);
+}
+
+TEST(DrillCore, EndsWhereNoStepHasToBeDoneAgain) {
+  Scenario scenario;
+  scenario.faults = {fault("kill")};
+  for (const bool behind : {false, true}) {
+    FakeDrill drill(scenario);
+    drill.pass(Duration::seconds(4));
+    drill.fail(struck_gang(drill));
+    drill.start(struck_gang(drill), behind ? 39 : 40, 40);
+    drill.pass(Duration::seconds(4));
+    EXPECT_EQ(drill.core().over(), !behind);
+  }
 }
 
 TEST(DrillCore, DoesNotStrikeWhileAnotherFaultIsOpen) {
