@@ -24,6 +24,7 @@ Command undrain_command();
 Command retry_command();
 Command stacks_command();
 Command hold_command();
+Command drill_command();
 Command rm_command();
 Command doctor_command();
 Command completion_command();

@@ -43,6 +43,7 @@ std::vector<Command> all_commands() {
       validate_command(),
       explain_command(),
       init_command(),
+      drill_command(),
       rm_command(),
       doctor_command(),
       completion_command(),

@@ -3,6 +3,7 @@
 #include "cli/args/say.h"
 #include "cli/args/spec_flags.h"
 #include "cli/commands.h"
+#include "cli/drill/drill_targets.h"
 #include "cli/start/scenario_input.h"
 #include "cli/start/workspace_check.h"
 #include "supervisor/drill/scenario/check_scenario.h"
@@ -86,7 +87,12 @@ Judged judge_scenario(const SpecSource& source, const Arguments& arguments, Rend
     }
     const SpecOutcome spec = load_spec(*taken.parts, users_surroundings(kHashToLook));
     if (!spec.loaded) return judged(spec, options);
-    drill::check_scenario(outcome, {.spec = spec.loaded->spec, .tree = &spec.loaded->tree, .sources = spec.sources});
+    const DrillTargets targets(spec.loaded->spec);
+    drill::check_scenario(
+        outcome, {.spec = spec.loaded->spec,
+                  .tree = &spec.loaded->tree,
+                  .sources = spec.sources,
+                  .target_problem = [&targets](const drill::FaultTarget& meant) { return targets.objection(meant); }});
   } else if (outcome.scenario) {
     out.notes.push_back("it names no job, and was held against none");
   }

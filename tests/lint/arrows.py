@@ -14,6 +14,8 @@ ARROWS = {
              "supervisor/drill/scenario/", *TRANSPORT],
     "cli/cmd/cmd_supervise.cc": ["cli/", "supervisor/", *TRANSPORT],
     "cli/cmd/cmd_doctor.cc": ["cli/", "supervisor/", *TRANSPORT],
+    "cli/drill/": ["cli/", "supervisor/", *TRANSPORT],
+    "cli/cmd/cmd_drill.cc": ["cli/", "supervisor/", *TRANSPORT],
     "cli/away/away.cc": ["cli/", "supervisor/", *TRANSPORT],
     "cli/cmd/cmd_launch_for.cc": ["cli/", "supervisor/", *TRANSPORT],
     "supervisor/": ["supervisor/", *TRANSPORT],
@@ -49,7 +51,7 @@ ARROWS = {
 # Rooms of a folder from the lowest floor up: a file includes what is on the floors below its room's, and its own room. So there is no
 # circle. The folder's own files are on the floor of "".
 FLOORS = {
-    "cli/": [["term"], ["args", "show"], ["", "import", "job"], ["follow"], ["away", "start"], ["cmd"]],
+    "cli/": [["term"], ["args", "show"], ["", "import", "job"], ["follow"], ["away", "start"], ["drill"], ["cmd"]],
     "supervisor/": [["core"], ["journal", "workspace"], ["viewers", "workers"], ["loop"], ["away"]],
     "supervisor/client/": [["link", "output"], ["", "stacks"]],
     "supervisor/core/": [["spec"], ["state"], ["health", "recovery"], ["job"]],

@@ -11,7 +11,7 @@ import re
 
 from run_lint import Skip
 
-MOST_BYTES = {"ARCHITECTURE.md": 20_000, "README.md": 12_000}
+MOST_BYTES = {"ARCHITECTURE.md": 24_576, "README.md": 13_312}
 COLUMNS = 120
 # Whose paths are looked for. README.md and CONTRIBUTING.md name files of a build and of the user's, too.
 PAGES = re.compile(r"ARCHITECTURE\.md|SECURITY\.md|tests/FAULTS\.md|.+/README\.md")
@@ -34,8 +34,8 @@ PLANTS = [
     ("ARCHITECTURE.md", "`cli/gone`\n", "there is no cli/gone"),
     ("cli/README.md", "`other.cc`\n", "there is no other.cc"),
     ("cli/README.md", "[there](gone.md)\n", "leads to no file: gone.md"),
-    ("ARCHITECTURE.md", "word\n" * 4_001, "20005 bytes, more than 20000"),
-    ("README.md", "word\n" * 2_401, "12005 bytes, more than 12000"),
+    ("ARCHITECTURE.md", "word\n" * 4_916, "24580 bytes, more than 24576"),
+    ("README.md", "word\n" * 2_663, "13315 bytes, more than 13312"),
     ("cli/README.md", "word " * 24 + "w\n", "121 columns"),
     ("cli/late.cc", "int a;  // " + "word " * 22 + "\n", "121 columns"),
 ]
