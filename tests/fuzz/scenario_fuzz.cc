@@ -1,5 +1,5 @@
-// A scenario of a drill: whatever the bytes are, read_scenario() ends in a scenario or in errors with places, which hold
-// for a job, too, and what is shown of them is safe for a terminal.
+// A scenario of a drill: whatever the bytes are, read_scenario() ends in a scenario or in errors with places, which
+// hold for a job, too, and what is shown of them is safe for a terminal.
 
 #include <cstddef>
 #include <cstdint>

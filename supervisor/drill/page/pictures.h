@@ -1,7 +1,7 @@
 #pragma once
 
-// The smaller pictures of the page, each in both widths with the table behind it: the ledger as a bar, times by class as
-// dots (as histograms where there are many), the comparison.
+// The smaller pictures of the page, each in both widths with the table behind it: the ledger as a bar, times by class
+// as dots (as histograms where there are many), the comparison.
 //
 // Thread: pure functions.
 

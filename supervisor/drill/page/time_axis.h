@@ -1,7 +1,7 @@
 #pragma once
 
-// TimeAxis: where a time of the drill stands in a picture. Its zero is the end of control, from which a scenario's times
-// are counted.
+// TimeAxis: where a time of the drill stands in a picture. Its zero is the end of control, from which a scenario's
+// times are counted.
 //
 // Thread: a value.
 

@@ -7,6 +7,7 @@
 #include "supervisor/drill/page/html_table.h"
 #include "supervisor/drill/page/lanes.h"
 #include "supervisor/drill/page/page_text.h"
+#include "supervisor/drill/page/tables.h"
 #include "transport/base/text.h"
 
 namespace monarch::drill {

@@ -1,7 +1,7 @@
 #pragma once
 
-// Columns of whole numbers as a text, each number as its difference to the one before: "100 5*40 - 6" is 100, then forty
-// times 5 more, then nothing, then 6 more than the last.
+// Columns of whole numbers as a text, each number as its difference to the one before: "100 5*40 - 6" is 100, then
+// forty times 5 more, then nothing, then 6 more than the last.
 //
 // Thread: values.
 
