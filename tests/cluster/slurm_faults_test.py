@@ -52,7 +52,7 @@ class SlurmFaultTest(slurm.SlurmTest, host_faults.HostFaultTest):
         self.kill_rank()
         self.assert_seen(self.wait_for_event("gang.failed"), since)
         self.wait_for_move([2, 3], "h2", 10)
-        self.assert_stage(self.wait_for_event("gang.failed"), r"restart 1 of 4 in 10m, at once")
+        self.assert_answer(self.wait_for_event("gang.failed"), "restart", 1, 4)
         self.assert_go_on([0, 1])
 
     def requests(self):

@@ -17,7 +17,7 @@ FOLDERS = ("tests/process", "tests/cluster")  # modules of the first are found f
 # As tests/process/recovery.py and tests/cluster/host_faults.py say.
 ASSERTIONS = {
     "that it is seen in time": {"assert_seen", "assert_unseen"},
-    "which stage answers": {"assert_stage", "assert_nothing_done"},
+    "which stage answers": {"assert_answer", "assert_stage", "assert_nothing_done"},
     "that others go on": {"assert_go_on"},
     "that nothing is left": {"assert_nothing_left"},
 }

@@ -118,6 +118,12 @@ class RecoveryTest(jobs.JobTest):
         self.assertRegex(told.get("rule") or told["message"], pattern, told)
         self.assertEqual({name: told[name] for name in fields}, fields, told)
 
+    def assert_answer(self, failed, remedy, number, of, **fields):
+        """A failure tells by its details which remedy answers it, which that is of how many, and has these fields."""
+        told = failed["details"]
+        self.assertEqual((told.get("remedy"), told.get("number"), told.get("of")), (remedy, str(number), str(of)), failed)
+        self.assertEqual({name: failed[name] for name in fields}, fields, failed)
+
     def assert_nothing_done(self, *kinds):
         """No stage answered; or those that are named did not."""
         self.assertEqual([e["message"] for e in self.events() if e["event"] in (kinds or DONE)], [])

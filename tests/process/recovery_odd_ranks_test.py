@@ -18,7 +18,7 @@ class OddRanks(recovery.RecoveryTest):
         self.signal_by_pid(self.pids[2])
         failed = self.wait_for_event("gang.failed")
         self.assert_seen(failed, since)
-        self.assert_stage(failed, "restart 1 of 4", rank=2, generation=1)
+        self.assert_answer(failed, "restart", 1, 4, rank=2, generation=1)
         self.wait_for_anew([2, 3])
         self.assert_go_on([0, 1])
         for rank in (2, 3):
@@ -36,7 +36,7 @@ class OddRanks(recovery.RecoveryTest):
         self.signal_by_pid(self.pids[3])
         failed = self.wait_for_event("gang.failed")
         self.assert_seen(failed, since)
-        self.assert_stage(failed, "restart 1 of 4", rank=3, generation=1)
+        self.assert_answer(failed, "restart", 1, 4, rank=3, generation=1)
         self.wait_for_anew([2, 3])
         took = self.now() - since
         self.assertGreater(took, 0.3, "the grace of survivors")
@@ -77,7 +77,7 @@ class OddRanks(recovery.RecoveryTest):
         self.signal_by_pid(self.pids[2])
         failed = self.wait_for_event("gang.failed")
         self.assert_seen(failed, since)
-        self.assert_stage(failed, "restart 1 of 4", rank=2, generation=1)
+        self.assert_answer(failed, "restart", 1, 4, rank=2, generation=1)
         self.wait_for_anew([2, 3])
         self.assert_go_on([0, 1])
         self.assert_nothing_done("host.suspect", "host.lost")

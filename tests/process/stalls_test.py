@@ -38,7 +38,7 @@ class StallTest(recovery.RecoveryTest):
         self.signal_by_pid(self.pids[2])
         failed = self.wait_for_event("gang.failed")
         self.assert_seen(failed, since)
-        self.assert_stage(failed, "restart 1 of 4", rank=2, generation=1)
+        self.assert_answer(failed, "restart", 1, 4, rank=2, generation=1)
         self.wait_for_anew([2, 3])
         self.assert_go_on([0, 1])
 

@@ -126,7 +126,7 @@ class Storage(recovery.RecoveryTest):
         run.wait_for_err("journal.mended")
         self.wait_for_anew([1])
         failed, = self.events("gang.failed")
-        self.assert_stage(failed, "restart 1 of 4", rank=1, generation=1)
+        self.assert_answer(failed, "restart", 1, 4, rank=1, generation=1)
         self.end_well(run)
 
     @unittest.skipUnless(shutil.which("strace"), "needs strace")
@@ -138,7 +138,7 @@ class Storage(recovery.RecoveryTest):
         self.signal_by_pid(self.pids[1])
         failed = self.wait_for_event("gang.failed")
         self.assert_seen(failed, since, STUCK_S)
-        self.assert_stage(failed, "restart 1 of 4", rank=1, generation=1)
+        self.assert_answer(failed, "restart", 1, 4, rank=1, generation=1)
         self.wait_for_anew([1])
         self.assertGreater(self.now() - since, 1.5, "a start that was not written down")
         recovery.after(BEYOND_LEASE_S)

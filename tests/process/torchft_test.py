@@ -71,7 +71,7 @@ class TorchFt(recovery.RecoveryTest):
         self.signal_by_pid(self.pids[3], signal.SIGKILL)
         failed = self.wait_for_event("gang.failed")
         self.assert_seen(failed, since)
-        self.assert_stage(failed, r"restart 1 of 8")
+        self.assert_answer(failed, "restart", 1, 8)
         self.goes_on(run, before)
         self.assert_nothing_left()
 
