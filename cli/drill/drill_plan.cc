@@ -54,12 +54,6 @@ std::optional<PlannedDrill> held_against(drill::ScenarioOutcome outcome, std::st
   if (outcome.scenario) drill::check_scenario(outcome, job);
   if (!outcome.diagnostics.empty()) write_err(drill::render(outcome, {.colour = context.terminal.err_colour}));
   if (!outcome.scenario) return std::nullopt;
-  if (!outcome.scenario->same_output.empty()) {
-    say_error(
-        context.terminal,
-        {.id = "E0401", .message = "this build cannot do that yet: `expect.same_output`", .help = "leave it out"});
-    return std::nullopt;
-  }
   return PlannedDrill{
       .scenario = std::move(*outcome.scenario), .text = std::move(written), .left_out = {}, .input = std::move(input)};
 }

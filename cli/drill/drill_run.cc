@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cli/args/say.h"
+#include "cli/drill/captured_output.h"
 #include "cli/drill/drill_session.h"
 #include "cli/drill/drill_targets.h"
 #include "cli/follow/session_flags.h"
@@ -18,7 +19,8 @@ namespace monarch {
 
 namespace {
 
-constexpr Duration kLeaves = Duration::seconds(30);  // until nobody holds a job that has ended
+constexpr Duration kSettlesBeyond = Duration::seconds(60);  // the job's own time to start
+constexpr Duration kLeaves = Duration::seconds(30);         // until nobody holds a job that has ended
 
 std::string new_drill_id() {
   static constexpr std::string_view kDigits = "0123456789abcdef";
@@ -28,19 +30,22 @@ std::string new_drill_id() {
   return id;
 }
 
+// How the drill of a job was over.
+enum class HowOver : std::uint8_t { kWhole, kCutShort, kInterrupted };
+
 struct Drilled {
   const JobView& view;
   const JobSpec& spec;
   SignalFd& signals;
   // Ends the job, and says how; empty: it goes on.
-  std::function<std::optional<Verdict>(const JobView& view, bool interrupted)> end;
+  std::function<std::optional<Verdict>(const JobView& view, HowOver over)> end;
   std::function<std::unique_ptr<JobView>(const JobView& ended)> next = {};
 };
 
 std::optional<drill::DrillRecord> refuse_drill(const Drilled& job, const Error& why, const Context& context) {
   say_error(context.terminal,
             {.id = "E0909", .message = text("the drill of ", job.view.id(), ": ", why.message), .help = ""});
-  if (job.end) (void)job.end(job.view, false);
+  if (job.end) (void)job.end(job.view, HowOver::kCutShort);
   return std::nullopt;
 }
 
@@ -54,6 +59,7 @@ std::optional<drill::DrillRecord> drill_job(const Drilled& job, const DrillWish&
                                        .seed = wish.seed,
                                        .meshes = drill_meshes(job.spec),
                                        .times = drill_times(job.spec),
+                                       .settles_within = job.spec.start_timeout + wish.scenario.settle + kSettlesBeyond,
                                        .meant = nullptr},
                               .drill = id,
                               .worker = binaries->worker,
@@ -65,7 +71,10 @@ std::optional<drill::DrillRecord> drill_job(const Drilled& job, const DrillWish&
   if (!session.ok()) return refuse_drill(job, session.error(), context);
   (*session)->run();
   if (job.end) {
-    const auto verdict = job.end((*session)->job(), (*session)->interrupted());
+    const HowOver over = (*session)->interrupted()    ? HowOver::kInterrupted
+                         : (*session)->is_cut_short() ? HowOver::kCutShort
+                                                      : HowOver::kWhole;
+    const auto verdict = job.end((*session)->job(), over);
     if (verdict) (*session)->ended(*verdict);
   }
   (*session)->look_for_leftovers();
@@ -77,13 +86,35 @@ std::optional<drill::DrillRecord> drill_job(const Drilled& job, const DrillWish&
   return record;
 }
 
-std::optional<Verdict> end_job(const JobView& view, const JobSpec& spec, SignalFd& signals, bool interrupted,
-                               const Context& context) {
+SessionOptions session_options() {
   SessionOptions options;
   options.kind = ViewerKind::kOwner;
   options.viewer = "drill";
-  options.stop = StopRequest{.how = StopHow::kOrderly, .interrupted = interrupted, .who = "monarch drill"};
+  return options;
+}
+
+std::optional<Verdict> end_job(const JobView& view, const JobSpec& spec, SignalFd& signals, HowOver over,
+                               const Context& context) {
+  SessionOptions options = session_options();
+  options.stop =
+      StopRequest{.how = StopHow::kOrderly, .interrupted = over == HowOver::kInterrupted, .who = "monarch drill"};
   return follow_job(view, spec, context, signals, std::move(options)).verdict;
+}
+
+// The job runs once more, and nothing is done to it: what it wrote then is what the drilled one was to write.
+void compare_output(const JobView& drilled, const SpecInput& input, const Arguments& arguments, const Context& context,
+                    drill::DrillRecord& record) {
+  const auto pattern = LinePattern::parse(record.scenario.same_output);
+  if (!pattern.ok()) return;  // the scenario was refused for that
+  const CapturedOutput of_drilled = captured_output(drilled, input.spec, *pattern);
+  if (of_drilled.empty()) return;
+  say_note(context.terminal, "same_output: the job runs once more, undisturbed");
+  const LaunchedJob job = launch_job(input, arguments, context);
+  if (job.view == nullptr) return;
+  (void)follow_job(*job.view, input.spec, context, *job.signals, session_options());
+  const CapturedOutput undisturbed = captured_output(*job.view, input.spec, *pattern);
+  record.same_output_seen = !undisturbed.empty();
+  record.same_output = difference_of(of_drilled, undisturbed);
 }
 
 // The same drill of the job as those run it who start everything again at each failure. Nothing: stderr says why.
@@ -94,8 +125,8 @@ std::optional<drill::DrillRecord> drill_peer(const SpecInput& input, const Drill
   LaunchedJob job = launch_job(input, arguments, context);
   if (job.view == nullptr) return std::nullopt;
   Drilled drilled{.view = *job.view, .spec = input.spec, .signals = *job.signals, .end = nullptr};
-  drilled.end = [&](const JobView& view, bool interrupted) {
-    return end_job(view, input.spec, *job.signals, interrupted, context);
+  drilled.end = [&](const JobView& view, HowOver over) {
+    return end_job(view, input.spec, *job.signals, over, context);
   };
   std::unique_ptr<SignalFd> unused;  // of later jobs: the first one's are read
   drilled.next = [&](const JobView& ended) -> std::unique_ptr<JobView> {
@@ -116,28 +147,26 @@ std::optional<drill::DrillRecord> drill_peer(const SpecInput& input, const Drill
 int run_own_drill(const SpecInput& input, const SpecInput* peer, const DrillWish& wish, const Arguments& arguments,
                   const Context& context) {
   const std::string id = new_drill_id();
-  std::string folder;
-  std::optional<drill::DrillRecord> record;
-  {
-    const LaunchedJob job = launch_job(input, arguments, context);
-    if (job.view == nullptr) return job.exit_code;
-    folder = text(job.view->path(), "/drill-", id);
-    Drilled drilled{.view = *job.view, .spec = input.spec, .signals = *job.signals, .end = nullptr};
-    if (!wish.keep) {
-      drilled.end = [&](const JobView& view, bool interrupted) {
-        return end_job(view, input.spec, *job.signals, interrupted, context);
-      };
-    }
-    record = drill_job(drilled, wish, id, context);
-  }
+  const LaunchedJob job = launch_job(input, arguments, context);
+  if (job.view == nullptr) return job.exit_code;
+  Drilled drilled{.view = *job.view, .spec = input.spec, .signals = *job.signals, .end = nullptr};
+  const bool to_its_end = !wish.scenario.same_output.empty();
+  drilled.end = [&](const JobView& view, HowOver over) {
+    if (!to_its_end || over != HowOver::kWhole) return end_job(view, input.spec, *job.signals, over, context);
+    return follow_job(view, input.spec, context, *job.signals, session_options()).verdict;
+  };
+  if (wish.keep) drilled.end = nullptr;
+  auto record = drill_job(drilled, wish, id, context);
   if (!record) return kExitInternal;
-  if (peer != nullptr && !record->interrupted && record->cut_short.empty()) {
+  const bool whole = !record->interrupted && record->cut_short.empty();
+  if (to_its_end && whole) compare_output(*job.view, input, arguments, context, *record);
+  if (peer != nullptr && whole) {
     record->here = drill::compare_run(*record);
     const auto other = drill_peer(*peer, wish, arguments, context);
     if (other) record->peer = drill::compare_run(*other);
     if (other && other->interrupted) record->interrupted = true;
   }
-  return leave_drill(*record, wish.places, folder, wish.json, context);
+  return leave_drill(*record, wish.places, text(job.view->path(), "/drill-", id), wish.json, context);
 }
 
 int run_live_drill(const OpenedJob& job, const DrillWish& wish, const Context& context) {

@@ -18,6 +18,7 @@ constexpr Duration kPollPeriod = Duration::milliseconds(250);
 constexpr Duration kTickPeriod = Duration::milliseconds(20);
 constexpr Duration kAgainPeriod = Duration::milliseconds(100);
 constexpr Duration kNoSupervisor = Duration::seconds(30);  // then nobody starts one any more
+constexpr Duration kNoAnswers = Duration::seconds(60);     // though somebody holds the connection
 constexpr Duration kDrillLease = Duration::seconds(30);
 constexpr Duration kLastWords = Duration::seconds(15);  // until everything is taken back
 
@@ -64,6 +65,7 @@ drill::DrillNow DrillSession::now() const { return {boot_now(), wall_now()}; }
 void DrillSession::say(const std::string& line) { say_note(context_.terminal, line); }
 
 void DrillSession::run() {
+  heard_at_ = loop_->now();
   connect_or_retry();
   poll();
   tick();
@@ -197,11 +199,18 @@ void DrillSession::on_signals() {
 
 void DrillSession::poll() {
   if (finishing_) return;
+  // One that a fault of ours has stopped goes on when that is over.
+  if (!in_effect_.empty()) heard_at_ = loop_->now();
+  if (loop_->now() >= heard_at_ + kNoAnswers) {
+    core_.cut_short(text("the supervisor of ", job_->id(), " has not answered for ", to_text(kNoAnswers)), now());
+    return act();
+  }
   if (client_ != nullptr && !asking_) {
     asking_ = true;
     client_->request(StatusRequest{}, [this](const Result<JobStatus>& status) {
       asking_ = false;
       if (!status.ok()) return;
+      heard_at_ = loop_->now();
       hosts_.clear();
       for (const HostStatus& host : status->hosts) hosts_.push_back(host.name);
       drilled_.supervisor_pid = status->supervisor_pid;
@@ -263,6 +272,8 @@ void DrillSession::tell(const drill::Blow& blow) {
   client_->request(notice_of(blow, DrillWhat::kFault, words_),
                    [this, number = blow.number](const Result<Accepted>& answer) {
                      const bool refused = !answer.ok() && answer.error().code == ErrorCode::kInvalid;
+                     const bool late = !answer.ok() && answer.error().code == ErrorCode::kTimeout;
+                     if (late && untold_) return tell(drill::Blow(*untold_));
                      if (!answer.ok() && !refused) return;  // the supervisor is lost: the next one is told
                      untold_.reset();
                      core_.on_told(number, refused ? answer.error().message : "", now());

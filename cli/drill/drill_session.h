@@ -49,6 +49,7 @@ class DrillSession {
   void run();
   const JobView& job() const { return *job_; }
   bool interrupted() const { return record_.interrupted; }
+  bool is_cut_short() const { return core_.is_cut_short(); }
   void ended(const Verdict& verdict) { record_.verdict = verdict; }
   // Of a job that has ended, what of it still runs on its hosts; of one that goes on, what of the faults is there yet.
   void look_for_leftovers();
@@ -106,6 +107,7 @@ class DrillSession {
   std::vector<std::string> hosts_;  // by HostId, as the job's status calls them
   std::uint64_t last_event_ = 0;
   Instant lost_at_ = Instant::never();
+  Instant heard_at_;  // the last status
   Instant renew_at_;
   bool asking_ = false;                                         // for the status
   bool begun_ = false;                                          // the supervisor has agreed to the drill

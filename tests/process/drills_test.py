@@ -88,6 +88,18 @@ class Drills(jobs.JobTest):
         self.assertEqual(self.monarch("stop").status, 0)
         self.assert_nothing_left()
 
+    def test_its_output_is_that_of_an_undisturbed_run(self):
+        program = ["/usr/bin/python3", os.path.join(DRILLS, "steps.py"), "0.05", "10", "120"]
+        spec = self.program_job(program, hosts=2, slots=1, supervision=QUICK, mesh={
+            "gang": "host", "ready": "notify", "env": {"PYTHONPATH": os.path.join(harness.ROOT, "scripts")}})
+        scenario = self.scenario(job=spec, faults=[{"fault": "kill", "at": "0s"}],
+                                 expect={"same_output": "with loss ([0-9.]+)"})
+        done = self.monarch("drill", scenario, "--out", "out", timeout=60)
+        self.assertEqual(done.status, 0, done)
+        same = next(e for e in self.report_of("out")["expect"] if e["what"] == "same_output")
+        self.assertEqual((same["n"], same["met"]), (1, True), same)
+        self.assert_nothing_left()
+
     def frozen_drill(self, **options):
         """A drill under way that has frozen a host for longer than the test."""
         scenario = self.scenario(job=self.drilled_job(), faults=[{"fault": "freeze", "at": "0s", "for": "900ms"},

@@ -40,6 +40,7 @@ struct DrillPlan {
   std::uint64_t seed = 0;
   std::vector<DrillMesh> meshes;
   DrillTimes times;
+  Duration settles_within = Duration::seconds(180);  // else the drill is over
   // Whether a rank on a host is meant by a target's words, `random` among them.
   std::function<bool(const FaultTarget&, RankId rank, const std::string& host)> meant;
 };
@@ -98,6 +99,7 @@ class DrillCore {
 
   std::vector<DrillAction> take_actions() { return std::exchange(actions_, {}); }
   bool over() const { return phase_ == Phase::kOver; }
+  bool is_cut_short() const { return !cut_short_.empty(); }
   const JobWatch& watch() const { return watch_; }
   // Blows and times of phases are written into it; the rest is the caller's.
   void write(DrillRecord& record) const;
@@ -123,6 +125,9 @@ class DrillCore {
 
   void to(Phase phase, DrillNow now);
   void settle(DrillNow now);
+  void say_waits(DrillNow now);
+  std::string awaited(DrillNow now) const;
+  void skip_unfired(DrillNow now);
   void watch_goodput(DrillNow now);
   void make_due(DrillNow now);
   void add_due(std::uint32_t entry, Instant due, DrillNow now);
@@ -144,6 +149,7 @@ class DrillCore {
   Phase phase_ = Phase::kSettling;
   Instant since_;                        // of the phase
   Instant up_since_ = Instant::never();  // kSettling: all gangs are
+  Instant said_at_ = Instant::never();   // the last line for people
   WallTime control_from_;
   WallTime control_to_;
   WallTime faults_to_;

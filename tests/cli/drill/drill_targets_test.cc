@@ -6,6 +6,7 @@
 
 #include <set>
 
+#include "cli/drill/captured_output.h"
 #include "cli/drill/drill_orders.h"
 #include "supervisor/drill/core/faults.h"
 #include "tests/supervisor/spec/spec_text.h"
@@ -79,6 +80,15 @@ TEST(DrillOrders, KnowTheJobByItsSpec) {
   ASSERT_EQ(status.hosts.size(), 3U);
   EXPECT_EQ(status.hosts[2].role, "spare");
   EXPECT_EQ(status.meshes[0].ranks[3].host, "v2");
+}
+
+TEST(CapturedOutput, SaysWhichRankDiffers) {
+  const CapturedOutput undisturbed = {{{"m", 0}, "0.5"}, {{"m", 1}, "0.25"}};
+  EXPECT_EQ(difference_of(undisturbed, undisturbed), "");
+  EXPECT_EQ(difference_of({{{"m", 0}, "0.5"}, {{"m", 1}, "0.3"}}, undisturbed), "m/1: 0.3, and undisturbed 0.25");
+  EXPECT_EQ(difference_of({{{"m", 1}, "0.25"}}, undisturbed), "m/0: it wrote no such line, and undisturbed 0.5");
+  EXPECT_EQ(difference_of({{{"m", 1}, "1"}, {{"m", 2}, "2"}}, undisturbed),
+            "m/0: it wrote no such line, and undisturbed 0.5, and of 2 ranks more");
 }
 
 }  // namespace
