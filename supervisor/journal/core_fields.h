@@ -30,6 +30,8 @@ MONARCH_FIELDS(IdleNoted, left);
 MONARCH_FIELDS(PortsReserved, host, reserved);
 MONARCH_FIELDS(RankChanged, host, report, ended_at, uncertainty, step, grants_until, evidence_at, step_at);
 MONARCH_FIELDS(GangProgressed, mesh, gang, generation, step, at);
+MONARCH_FIELDS(GangStep, mesh, gang, generation, step);
+MONARCH_FIELDS(StepsHeard, gangs);
 MONARCH_FIELDS(GangPaused, mesh, gang, generation, from, to);
 MONARCH_FIELDS(RankHung, host, process, why, phase, waited, limit, action, stacks);
 MONARCH_FIELDS(HostsHeld, silent, of, until);
@@ -64,7 +66,7 @@ MONARCH_FIELDS(GangCommits, newest, resumed, ahead_generation, ahead);
 MONARCH_FIELDS(GangState, phase, generation, ports, was_ready, ends, cause_deadline, cause_decided, host_lost,
                lost_host, stop_deadline, stop_grace, stop_signal, ever_ready, fenced_by, not_before, failure, failures,
                restarts, failed_at, out_of_memory, crash, progress_deadline, late_before, asked, hung, hung_because,
-               furthest, started_at, first_step, caught_up, time, commits, places, waits_since, remind_at);
+               furthest, reached, started_at, first_step, caught_up, time, commits, places, waits_since, remind_at);
 MONARCH_FIELDS(Ledger, spent, bin, since);
 MONARCH_FIELDS(PastPlace, first, hosts);
 MONARCH_FIELDS(Crash, rank, step, count);

@@ -93,6 +93,7 @@ LauncherHandlers Hosts::launcher_handlers() {
           },
       .on_ended =
           [this](HostId host, std::string how, bool orderly) {
+            workers_.links().tell_steps(host);
             workers_.links().stop_expecting(host);
             (void)shared_.decide(WorkerEnded{.host = host, .how = std::move(how), .orderly = orderly});
           },
@@ -127,6 +128,7 @@ void Hosts::destroy(HostId host) {
   // of that end would be taken for the end of the next worker.
   const HostState& state = shared_.core.state().hosts[host.value()];
   if (state.phase == HostPhase::kLaunching && !state.unproven) return;
+  workers_.links().tell_steps(host);
   workers_.links().stop_expecting(host);
   launches_.forget(host);
   launcher_->destroy(host);

@@ -181,6 +181,7 @@ void WorkerLinks::distrust(HostId host) {
   const Term term = claims_.claimed_by(host).value_or(term_);
   if (handlers_.has_successor && handlers_.has_successor()) return handlers_.on_superseded(term);
   claims_.forget(host);
+  tell_steps(host);
   (void)handlers_.decide(
       HostDistrusted{.host = host,
                      .why = text("it speaks for a supervisor of term ", term.value(),
@@ -401,6 +402,23 @@ void WorkerLinks::note_step(HostId host, const RankReport& report) {
   if (paused) (void)handlers_.decide(*paused);
 }
 
+void WorkerLinks::tell_steps(HostId host) {
+  std::map<std::pair<MeshId, GangId>, GangStep> furthest;
+  for (const auto& [id, known] : peers_[host.value()].ranks) {
+    const std::optional<std::uint64_t>& step = known.report.progress.step;
+    if (!step || !core_.has_rank(id)) continue;
+    const GangId gang = core_.spec().meshes[id.mesh.value()].gang_of(id.rank);
+    const GangState& state = core_.state().meshes[id.mesh.value()].gangs[gang.value()];
+    if (state.generation != known.report.process.generation || state.reached >= step) continue;
+    GangStep& heard = furthest[{id.mesh, gang}];
+    heard = {.mesh = id.mesh, .gang = gang, .generation = state.generation, .step = std::max(heard.step, *step)};
+  }
+  if (furthest.empty()) return;
+  StepsHeard heard;
+  for (const auto& [place, step] : furthest) heard.gangs.push_back(step);
+  (void)handlers_.decide(heard);
+}
+
 void WorkerLinks::add_progress(JobStatus& status) const {
   for (std::uint32_t m = 0; m < status.meshes.size(); ++m) {
     for (RankStatus& shown : status.meshes[m].ranks) {
@@ -471,6 +489,7 @@ void WorkerLinks::watch_health() {
       if (claims_.claimed_by(verdict.host)) {
         distrust(verdict.host);
       } else {
+        tell_steps(verdict.host);
         (void)handlers_.decide(
             HostSilent{.host = verdict.host, .silence = verdict.silence, .grants_until = grants_until(verdict.host)});
       }

@@ -111,6 +111,9 @@ class WorkerLinks {
   void expect_again(HostId host);
   void stop_expecting(HostId host);
 
+  // This host is about to be given up, or has ended: the core is told how far its ranks had come.
+  void tell_steps(HostId host);
+
   // A record of the journal took so long to be on the disk: a sign of this supervisor's own health.
   void note_disk(Duration took) { liveness_.wrote(took, loop_.now()); }
 

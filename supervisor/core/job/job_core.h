@@ -156,6 +156,7 @@ class JobCore {
   // job_core_recovery.cc
   void on(const GangProgressed& event);
   void on(const GangPaused& event);
+  void on(const StepsHeard& event);
   void tell_caught_up(const GangProgressed& event, Instant at);
   std::optional<TimeBin> bin_of(const GangState& gang) const;
   bool lacks_host(MeshId mesh, GangId gang) const;

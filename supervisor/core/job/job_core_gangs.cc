@@ -130,7 +130,7 @@ void JobCore::record_end(const RankChanged& event, GangState& state, RankState& 
                         .uncertainty = event.uncertainty,
                         .evidence_at = event.evidence_at});
   slot.step = event.step;
-  if (event.step) state.furthest = std::max(state.furthest.value_or(0), *event.step);
+  state.reached = std::max(state.reached, event.step);
 }
 
 void JobCore::gang_failed(MeshId mesh, GangId g, Instant alive_at) {

@@ -148,6 +148,8 @@ bool JobCore::fence_done(MeshId mesh, GangId g) const {
 
 void JobCore::begin_generation(GangState& state) {
   state.was_ready = false;
+  state.furthest = std::max(state.furthest, state.reached);
+  state.reached.reset();
   state.first_step.reset();
   state.caught_up = false;
   state.ends.clear();
@@ -240,6 +242,13 @@ void JobCore::on(const GangPaused& event) {
   GangState& state = gang(event.mesh, event.gang);
   if (state.generation != event.generation || state.phase != GangPhase::kRunning) return;
   stood_still(state.time, event.from, std::min(event.to, now_));
+}
+
+void JobCore::on(const StepsHeard& event) {
+  for (const GangStep& heard : event.gangs) {
+    GangState& state = gang(heard.mesh, heard.gang);
+    if (state.generation == heard.generation) state.reached = std::max(state.reached, std::optional(heard.step));
+  }
 }
 
 // Where its time goes from now on.

@@ -140,6 +140,20 @@ struct GangProgressed {
   Instant at;  // when it said so, on the supervisor's clock
 };
 
+// How far this generation of a gang had come, as its ranks on one host had last said.
+struct GangStep {
+  MeshId mesh;
+  GangId gang;
+  Generation generation;
+  std::uint64_t step = 0;
+};
+
+// What a host that is about to be given up, or has ended, had told of its ranks' steps: they will not tell it with
+// their ends.
+struct StepsHeard {
+  std::vector<GangStep> gangs;
+};
+
 // No rank of this gang named a new step for longer than usual, and one of them has again.
 struct GangPaused {
   MeshId mesh;
@@ -241,6 +255,6 @@ using CoreEvent = std::variant<JobBegun, SupervisorReturned, WorkerLaunched, Wor
                                WorkerEnded, HostSilent, PortsReserved, RankChanged, StopOrdered, DeadlinePassed,
                                HostDoubted, IdleNoted, GangProgressed, RankHung, HostsHeld, OperatorAsked,
                                CheckpointCommitted, PeopleTold, HoldAsked, WorkerFailing, HostNamed, EndForeseen,
-                               GangsInherited, StoodStill, HostDistrusted, DrillNoted, GangPaused>;
+                               GangsInherited, StoodStill, HostDistrusted, DrillNoted, GangPaused, StepsHeard>;
 
 }  // namespace monarch

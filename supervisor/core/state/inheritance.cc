@@ -81,7 +81,7 @@ Inheritance inherit(const JobSpec& spec, const JobSpec& before, const JobState& 
       InheritedGang one{.mesh = *mesh,
                         .gang = GangId(g),
                         .generation = gang.generation.counter,
-                        .furthest = gang.furthest,
+                        .furthest = std::max(gang.furthest, gang.reached),
                         .checkpoint = gang.commits.newest};
       if (one.checkpoint && was_in_memory(*one.checkpoint)) {
         all.lost.push_back(text(had.name, ": gang ", g, " does not go on from step ", one.checkpoint->step,

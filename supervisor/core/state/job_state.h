@@ -210,8 +210,9 @@ struct GangState {
   std::string asked;                             // kStopping: by whom, to be started again
   std::optional<RankId> hung;                    // kFailing: because this one made no progress
   std::string hung_because;
-  // The highest step that any rank of it had named at its end, in all generations; none: its program names no steps.
+  // The highest step that a rank of the generations before had named last; none: its program names no steps.
   std::optional<std::uint64_t> furthest;
+  std::optional<std::uint64_t> reached;     // the same of this generation, of ranks that have ended or are lost
   Instant started_at;                       // this generation: its START was decided
   std::optional<std::uint64_t> first_step;  // that a rank of this generation has named
   bool caught_up = false;                   // one of this generation is past `furthest`

@@ -401,6 +401,23 @@ TEST(WorkerLinks, TellOfProgressOnceAStepIsBeyondThoseOfAllFailures) {
   EXPECT_NE(told[0].find("; 100 steps were done again"), std::string::npos) << told[0];
 }
 
+TEST(WorkerLinks, TellHowFarRanksHadComeOnAHostThatIsLost) {
+  Links job(false, fixtures::job_that_recovers(2, 1, 4));
+  const auto says_step = [&](std::uint64_t step) {
+    RankReport report = job.driver().report_of(kFirst, RankPhase::kRunning);
+    report.progress = {.step = step, .at = job.driver().now};
+    job.beats(HostId(0), report);
+  };
+  says_step(339);
+  const std::size_t before = job.driver().history.size();
+  says_step(520);
+  EXPECT_EQ(job.driver().history.size(), before) << "a beat is no record";
+  for (int i = 0; i < 2; ++i) job.links->tell_steps(HostId(0));
+  EXPECT_EQ(job.driver().gang(0).reached, 520U);
+  EXPECT_EQ(job.driver().gang(1).reached, std::nullopt);
+  EXPECT_EQ(job.driver().history.size(), before + 1) << "once";
+}
+
 TEST(WorkerLinks, TellOfAPauseBetweenTheStepsOfAGang) {
   Links job(false, fixtures::job_that_recovers(2, 1, 4));
   const Instant begun = job.driver().now;

@@ -81,6 +81,18 @@ TEST_F(JobCoreLedger, TellsNewStepsFromThoseThatAreDoneAgain) {
   EXPECT_EQ(spent(1).count("redone"), 0U);
 }
 
+TEST_F(JobCoreLedger, CallsNoStepDoneAgainOnceAPeerHasEndedWell) {
+  Driver one(fixtures::job_of(1, 2));
+  one.run_all();
+  one.step(GangProgressed{.mesh = MeshId(0), .gang = GangId(0), .generation = one.gang(0).generation, .at = one.now});
+  RankChanged ended{.host = HostId(0), .report = one.report_of(kFirst, RankPhase::kEnded, exited(0)), .step = 100};
+  ended.ended_at = one.now;
+  one.step(ended);
+  one.now = one.now + Duration::seconds(5);
+  one.step(DeadlinePassed{});
+  EXPECT_EQ(spent_in(one.gang(0).time, TimeBin::kRedone, one.now), Duration::zero());
+}
+
 TEST_F(JobCoreLedger, CountsWhatPassedUntilAFailureWasSeenAsStill) {
   driver_.run_all();
   steps(1);

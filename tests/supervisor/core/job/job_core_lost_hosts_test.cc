@@ -63,6 +63,30 @@ TEST(LostHosts, AreReplacedByASpareOnceWhatRanThereMayActNoLonger) {
             "v3 takes the place of v1 [host lost: replacement 1 of 4 in 1h; then: replacement 2]");
 }
 
+// What a lost host had told of its ranks' steps counts as their ends' would, which nobody will see.
+TEST(LostHosts, TakeNothingAlongOfHowFarTheirGangWas) {
+  Driver driver(job_with(1, 3));
+  run_with_spares(driver, 1);
+  const auto reaches = [&driver](std::uint64_t step) {
+    driver.step(GangProgressed{
+        .mesh = MeshId(0), .gang = GangId(0), .generation = driver.gang(0).generation, .step = step, .at = driver.now});
+  };
+  const GangStep heard{.mesh = MeshId(0), .gang = GangId(0), .generation = driver.gang(0).generation, .step = 520};
+  GangStep older = heard;
+  older.generation.counter -= 1;
+  older.step = 900;
+  driver.step(StepsHeard{.gangs = {heard, older}});
+  EXPECT_EQ(driver.gang(0).furthest, std::nullopt) << "it goes on";
+  fall_silent(driver, 0);
+  driver.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
+  driver.start_again(0);
+  EXPECT_EQ(driver.details(EventKind::kGangStarting).at("furthest"), "520");
+  reaches(340);
+  EXPECT_EQ(driver.told(EventKind::kGangCaughtUp), std::vector<std::string>{});
+  reaches(521);
+  EXPECT_EQ(driver.details(EventKind::kGangCaughtUp).at("again"), "181");
+}
+
 TEST(LostHosts, AreReplacedAtOnceWhenTheirWorkerIsProvenToHaveEnded) {
   Driver driver(job_with(1, 3));
   run_with_spares(driver, 1);
