@@ -152,162 +152,19 @@ def overload(minutes, seed):
         f"suspected {count['host.suspect']})")
 
 
-# ---- the comparison with stopping and starting everything ----
-
-REPLICAS, SPARES = 8, 2
-STEP_S, EVERY, START_S = 0.1, 10, 2.0  # a step; steps between two checkpoints; what the program does before its first step
-FAULTS = ("segv", "unplug", "kill", "freeze", "worker")
-# Goes on from its last checkpoint. Every step is written down, with when it was done.
-STEPS = """import os, sys, time
-folder, rank, step_s, every, start_s = sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5])
-def write(name, text):
-    path = os.path.join(folder, name)
-    with open(path + ".new%d" % os.getpid(), "w") as file: file.write(text)
-    os.replace(path + ".new%d" % os.getpid(), path)
-write("who." + rank, "%s %d" % (os.uname().nodename, os.getpid()))
-time.sleep(start_s)
-try: step = int(open(os.path.join(folder, "checkpoint." + rank)).read())
-except OSError: step = 0
-with open(os.path.join(folder, "steps." + rank), "a", buffering=1) as steps:
-    while True:
-        time.sleep(step_s)
-        step += 1
-        steps.write("%d %.3f\\n" % (step, time.time()))
-        if step % every == 0: write("checkpoint." + rank, str(step))
-"""
-
-
-class Plan:
-    """Which fault strikes which replica when, in seconds from the start; drawn from a seed."""
-
-    def __init__(self, seed, seconds):
-        draw = random.Random(seed)
-        kinds = draw.sample(FAULTS, len(FAULTS))
-        replicas = draw.sample(range(REPLICAS), len(kinds))
-        slot = (seconds - 15) / len(kinds)
-        self.faults = [(5 + number * slot + draw.uniform(0, slot / 4), kind, replica)
-                       for number, (kind, replica) in enumerate(zip(kinds, replicas))]
-
-    def __str__(self):
-        return ", ".join(f"{kind} of replica {replica} at {at:.0f} s" for at, kind, replica in self.faults)
-
-
-class Training:
-    """Eight replicas of one rank on a host each, for so long, and faults meanwhile."""
-
-    def __init__(self, hosts, plan, seconds):
-        self.hosts, self.plan, self.seconds = hosts, plan, seconds
-        self.folder = hosts.new_folder()
-        with open(os.path.join(self.folder, "steps.py"), "w", encoding="ascii") as file:
-            file.write(STEPS)
-        self.program = ["/usr/bin/python3", os.path.join(self.folder, "steps.py"), self.folder, "$(self.rank)",
-                        *map(str, (STEP_S, EVERY, START_S))]
-        self.gone = set()
-
-    def steps(self, rank):
-        """(step, when) of each, in the order in which they were done."""
-        try:
-            with open(os.path.join(self.folder, f"steps.{rank}"), encoding="ascii") as file:
-                return [(int(a), float(b)) for a, b in (line.split() for line in file if line.endswith("\n"))]
-        except OSError:
-            return []
-
-    def strike(self, kind, replica):
-        with open(os.path.join(self.folder, f"who.{replica}"), encoding="ascii") as file:
-            name, pid = file.read().split()
-        if name in self.gone:
-            return  # it is not back yet
-        host = self.hosts.world[name]
-        if kind in ("segv", "kill"):
-            host.run("/bin/kill", "-SEGV" if kind == "segv" else "-KILL", pid, check=False)
-        elif kind == "worker":
-            host.run("/usr/bin/pkill", "-KILL", "-x", "monarch-worker", check=False)
-        else:
-            getattr(host, kind)()
-            self.gone.add(name)
-
-    def run(self, start, look):
-        """From the moment when all are at work; strikes by the plan, and looks now and then. Returns how many seconds of all ranks were
-        lost: in which no step was done that is kept, a step taking what it mostly does."""
-        start()
-        until(lambda: all(self.steps(r) for r in range(REPLICAS)), "replicas at work")
-        self.since = time.time()
-        first = {r: self.steps(r)[-1][0] for r in range(REPLICAS)}
-        faults = list(self.plan.faults)
-        while (now := time.time() - self.since) < self.seconds:
-            if faults and now >= faults[0][0]:
-                self.strike(*faults.pop(0)[1:])
-            look()
-            time.sleep(0.05)
-        done = {r: [(s, t) for s, t in self.steps(r) if t <= self.since + self.seconds] for r in range(REPLICAS)}
-        step_s = statistics.median(b[1] - a[1] for all_of in done.values() for a, b in zip(all_of, all_of[1:]))
-        kept = sum(max(s for s, _ in done[r]) - first[r] for r in range(REPLICAS))
-        return REPLICAS * self.seconds - kept * step_s
-
-    def heal(self):
-        for name in self.gone:
-            self.hosts.world[name].plug()
-            self.hosts.world[name].thaw()
-
-    def timeline(self):
-        """How many replicas made progress that was new, in each second."""
-        seconds = [set() for _ in range(int(self.seconds) + 1)]
-        for rank in range(REPLICAS):
-            highest = 0
-            for step, at in self.steps(rank):
-                if step > highest and 0 <= at - self.since < self.seconds:
-                    seconds[int(at - self.since)].add(rank)
-                highest = max(highest, step)
-        return "".join(str(len(s)) for s in seconds[:-1])
-
-
-def supervised(hosts, plan, seconds):
-    training = Training(hosts, plan, seconds)
-    spec = hosts.spec(training.folder, f"h[1-{REPLICAS + SPARES}]", {"replica": REPLICAS, "host": 1}, "replica", training.program,
-                      {"restart": {"max": 8}, "reallocate": {"max": 8}}, SPARES)
-    jobs = []
-    lost = training.run(lambda: jobs.append(hosts.ask("up", spec, "--quiet").stdout.strip()), lambda: None)
-    hosts.ask("stop", jobs[0], "--kill")
-    training.heal()
-    return lost, training.timeline()
-
-
-def started_anew(hosts, plan, seconds):
-    """Any fault ends the job; it is started again as a whole, at once, on hosts that are there."""
-    training = Training(hosts, plan, seconds)
-    running = []
-
-    def start():
-        pool = [h.name for h in hosts.world.hosts if h.name not in training.gone][:REPLICAS]
-        spec = hosts.spec(training.folder, pool, {"replica": REPLICAS, "host": 1}, "all", training.program,
-                          {"restart": {"max": 0}, "reallocate": {"max": 0}}, 0)
-        running[:] = [hosts.world.login.start(*PLACES, MONARCH, "run", spec, "--quiet", stdout=subprocess.DEVNULL,
-                                              stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)]
-
-    def look():
-        if running[0].poll() is not None:
-            start()
-    lost = training.run(start, look)
-    hosts.ask("stop", "last", "--kill", check=False)
-    running[0].wait(60)
-    training.heal()
-    return lost, training.timeline()
-
-
-def compare(seeds, seconds):
-    """The same faults, met by supervision and by a restart of everything."""
-    ratios = []
-    for seed in seeds:
-        plan = Plan(seed, seconds)
-        lost = {}
-        print(f"seed {seed}: {plan}")
-        for name, how in (("monarch", supervised), ("stop and start", started_anew)):
-            with Hosts(REPLICAS + SPARES + 1, seed) as hosts:
-                lost[name], timeline = how(hosts, plan, seconds)
-            print(f"  {name:<16}{timeline}  {lost[name]:.0f} of {REPLICAS * seconds:.0f} rank-seconds lost", flush=True)
-        ratios.append(lost["monarch"] / lost["stop and start"])
-    row(f"time lost to 5 faults in {seconds:g} s, 8 replicas", "", "stop and start of everything", f"{statistics.median(ratios):.2f}",
-        f"<= 0.2 (seeds {', '.join(map(str, seeds))}: {', '.join(f'{r:.2f}' for r in ratios)})")
+def compare(seed):
+    """The same faults, met by supervision and by who stops and starts everything: a drill of virtual hosts says what each lost."""
+    scenario = os.path.join(ROOT, "configs", "drills", "every-20s.yaml")
+    with tempfile.TemporaryDirectory(prefix="monarch-bench-") as folder:
+        places = {"MONARCH_STATE_DIR": os.path.join(folder, "state"), "XDG_RUNTIME_DIR": folder}
+        done = subprocess.run([MONARCH, "drill", scenario, "--compare", "--seed", str(seed), "--json"], env={**os.environ, **places},
+                              stdout=subprocess.PIPE, check=False)
+    report = json.loads(done.stdout)
+    if done.returncode != 0:
+        sys.exit(f"bench: {report['sentence']}")
+    lost = {who: report["compare"][who]["lost_rank_milliseconds"] / 1000 for who in ("here", "full_restart")}
+    row(f"rank-seconds lost to {len(report['faults'])} faults in 5 min", f"{lost['here']:.0f} s", f"stop and start: {lost['full_restart']:.0f} s",
+        f"{report['compare']['ratio']:.2f}", f"<= 0.2 (seed {seed}; ETTR {report['ettr']:.3f}, goodput {report['goodput']:.3f})")
 
 
 def bench_hosts(runs, seed, minutes):
@@ -323,4 +180,4 @@ def bench_hosts(runs, seed, minutes):
     draw = random.Random(seed)
     silent_host(runs, draw, {}, "by default", ("5 to 6 s", "<= 8 s"))
     silent_host(runs, draw, FAST, "fast profile", ("<= 2 s", "<= 3 s"))
-    compare(range(seed, seed + 3), 75)
+    compare(seed)
