@@ -164,6 +164,7 @@ int run_own_drill(const SpecInput& input, const SpecInput* peer, const DrillWish
     record->here = drill::compare_run(*record);
     const auto other = drill_peer(*peer, wish, arguments, context);
     if (other) record->peer = drill::compare_run(*other);
+    if (!record->here || !record->peer) record->cut_short = "there is no run to compare with";
     if (other && other->interrupted) record->interrupted = true;
   }
   return leave_drill(*record, wish.places, text(job.view->path(), "/drill-", id), wish.json, context);
