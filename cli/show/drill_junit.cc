@@ -35,7 +35,7 @@ void add_invariant(JunitSuite& suite, const drill::InvariantResult& invariant) {
 }
 
 void add_fault(JunitSuite& suite, const drill::Blow& blow, const drill::FaultFigures& figures) {
-  const std::string name = text(blow.number, " ", blow.fault, " of ", target_words(blow.target));
+  const std::string name = text(blow.number, " ", blow.fault, " of ", target_words(blow));
   const std::string words = result_words(blow, figures);
   switch (state_of(blow, figures)) {
     case FaultState::kFine: return suite.passed("fault", name);

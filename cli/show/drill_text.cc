@@ -73,7 +73,7 @@ Table faults(const drill::DrillRecord& record, const drill::DrillReport& report)
     const drill::FaultFigures& figures = figures_of(report, i);
     table.add({plain_cell(text(blow.number)),
                plain_cell(blow.fault),
-               plain_cell(target_words(blow.target)),
+               plain_cell(target_words(blow)),
                plain_cell(drill::words_of(figures.ttd)),
                plain_cell(drill::words_of(figures.ours)),
                plain_cell(drill::words_of(figures.ttr)),

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "supervisor/drill/core/draw.h"
+#include "supervisor/drill/core/measure_run.h"
 #include "transport/base/text.h"
 
 namespace monarch::drill {
@@ -85,6 +86,7 @@ void DrillCore::on_event(const JobEvent& event, DrillNow now) {
 }
 
 void DrillCore::on_tick(DrillNow now) {
+  if (said_at_ == Instant::never()) since_ = said_at_ = now.at;  // it begins
   switch (phase_) {
     case Phase::kSettling: settle(now); break;
     case Phase::kControl:
@@ -101,12 +103,17 @@ void DrillCore::on_tick(DrillNow now) {
       break;
     case Phase::kOver: break;
   }
+  say_waits(now);
 }
 
 void DrillCore::settle(DrillNow now) {
   if (!watch_.all_up()) {
     up_since_ = Instant::never();
-    return;
+    if (now.at < since_ + plan_.settles_within) return;
+    const std::string missing = watch_.missing();
+    return cut_short(text("the job has not settled within ", to_text(plan_.settles_within), ": ",
+                          missing.empty() ? "it does not say how it is" : missing),
+                     now);
   }
   if (up_since_ == Instant::never()) up_since_ = now.at;
   if (now.at >= up_since_ + plan_.scenario.settle) to(Phase::kControl, now);
@@ -198,10 +205,12 @@ std::string DrillCore::obstacle(const Tracked& tracked) const {
   const DrillGuard& guard = plan_.scenario.guard;
   const std::uint32_t down = watch_.down();
   if (open_blows() >= std::max(guard.max_gangs_down, 1U)) return "faults before it were not recovered from";
-  if (down >= std::max(guard.max_gangs_down, 1U)) return text(down, " gangs were down (guard.max_gangs_down)");
+  if (down >= std::max(guard.max_gangs_down, 1U)) {
+    return text(counted(down, "gang"), " of ", watch_.gangs().size(), " not up (guard.max_gangs_down)");
+  }
   const bool takes_host = tracked.fault->cost == FaultCost::kItsGangs;
   if (takes_host && watch_.spares() < guard.min_spares) {
-    return text(watch_.spares(), " spares were connected (guard.min_spares)");
+    return text(counted(watch_.spares(), "spare"), " of ", guard.min_spares, " connected (guard.min_spares)");
   }
   return "";
 }
@@ -210,6 +219,7 @@ void DrillCore::skip(Tracked& tracked, const std::string& why) {
   tracked.life = Life::kClosed;
   tracked.blow.end = BlowEnd::kSkipped;
   tracked.blow.why = why;
+  actions_.emplace_back(SayPhase{text(words_of(tracked.blow), " is skipped: ", why)});
 }
 
 void DrillCore::on_told(std::uint32_t number, const std::string& refused, DrillNow now) {
@@ -267,7 +277,9 @@ void DrillCore::close_open(DrillNow now) {
       tracked.quiet_since = Instant::never();
       if (now.at < tracked.struck + longest_recovery(tracked)) continue;
       if (tracked.blow.why.empty()) {
-        tracked.blow.why = text("not recovered from within ", to_text(longest_recovery(tracked)));
+        const std::string missing = watch_.missing();
+        tracked.blow.why = text("not recovered from within ", to_text(longest_recovery(tracked)),
+                                missing.empty() ? "" : ": ", missing);
       }
       close(tracked, now);
       continue;
@@ -308,6 +320,7 @@ void DrillCore::end_faults(DrillNow now) {
     for (Tracked& tracked : blows_) {
       if (tracked.life == Life::kDue) skip(tracked, "the time of the faults was over");
     }
+    skip_unfired(now);
   }
   const bool waits =
       std::any_of(blows_.begin(), blows_.end(), [](const Tracked& t) { return t.life != Life::kClosed; });

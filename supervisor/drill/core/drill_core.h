@@ -92,6 +92,8 @@ class DrillCore {
   // `felt`: nothing where nobody can say.
   void on_taken_back(std::uint32_t number, const std::string& error, std::optional<bool> felt, DrillNow now);
   void on_tick(DrillNow now);
+  // Where the drill has not struck it, something else goes wrong here: what lasts is taken back.
+  void on_supervisor_lost();
   // The job has ended, and another one goes on from it.
   void on_new_job() { watch_.on_new_job(); }
   // The job has ended, somebody wants no more of it, or the supervisor refuses to be drilled on.

@@ -85,6 +85,12 @@ std::string target_words(const BlowTarget& target) {
   return text(target.mesh, "/", target.rank, " on ", target.host);
 }
 
+std::string target_words(const Blow& blow) {
+  const Fault* const fault = find_fault(blow.fault);
+  const bool nobody = blow.target.host.empty() && fault != nullptr && fault->whom != StrikeWhom::kSupervisor;
+  return nobody ? "nobody" : target_words(blow.target);
+}
+
 std::string words_of(const std::optional<Duration>& duration) {
   return duration ? to_text(*duration) : std::string(kNothingThere);
 }

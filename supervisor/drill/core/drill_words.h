@@ -25,6 +25,8 @@ const FaultFigures& figures_of(const DrillReport& report, std::size_t place);
 
 // "trainer/3 on v2", "v2", "the supervisor"
 std::string target_words(const BlowTarget& target);
+// The same; of a fault that found nobody "nobody".
+std::string target_words(const Blow& blow);
 // "12ms"; of nothing: "–"
 std::string words_of(const std::optional<Duration>& duration);
 // "≤ 1s"

@@ -35,14 +35,19 @@ void JobWatch::on_status(const JobStatus& status) {
     const MeshStatus& mesh = status.meshes[watched.mesh];
     if (watched.gang < mesh.gangs.size()) watched.phase = mesh.gangs[watched.gang].phase;
     watched.ready = true;
+    bool new_ones = watched.started > 0;
     for (std::size_t i = 0; i < watched.ranks.size(); ++i) {
       const std::size_t number = watched.gang * watched.ranks.size() + i;
       if (number >= mesh.ranks.size()) continue;
       const RankStatus& rank = mesh.ranks[number];
-      watched.ranks[i] = {.host = rank.host, .well = rank.phase == "running" && rank.standstill.empty()};
+      watched.ranks[i] = {
+          .host = rank.host, .well = rank.phase == "running" && rank.standstill.empty(), .ready = rank.ready};
       watched.ready = watched.ready && rank.ready;
+      new_ones = new_ones && rank.generation == watched.started;
       if (rank.progress.step) watched.furthest = std::max(watched.furthest.value_or(0), *rank.progress.step);
     }
+    // No event tells of readiness where a program does not say it.
+    if (new_ones && watched.runs() && watched.ready && !watched.behind) watched.failed = false;
   }
   hosts_.clear();
   for (const HostStatus& host : status.hosts) {
@@ -55,8 +60,12 @@ void JobWatch::on_status(const JobStatus& status) {
 void JobWatch::on_event(const JobEvent& event) {
   WatchedGang* const gang = gang_of(event);
   if (gang == nullptr) return;
-  if (event.kind == EventKind::kGangFailed || event.kind == EventKind::kGangStopping) gang->failed = true;
+  if (event.kind == EventKind::kGangFailed || event.kind == EventKind::kGangStopping) {
+    gang->failed = true;
+    gang->started = 0;
+  }
   if (event.kind == EventKind::kGangStarting) {
+    gang->started = event.generation;
     const auto furthest = number_in(event, "furthest");
     gang->behind = furthest && number_in(event, "from_step").value_or(0) < *furthest;
   }
@@ -117,6 +126,12 @@ std::uint64_t JobWatch::steps() const {
   std::uint64_t all = 0;
   for (const WatchedGang& gang : gangs_) all += gang.furthest.value_or(0);
   return all;
+}
+
+std::uint64_t JobWatch::furthest() const {
+  std::uint64_t furthest = 0;
+  for (const WatchedGang& gang : gangs_) furthest = std::max(furthest, gang.furthest.value_or(0));
+  return furthest;
 }
 
 DrillSample sample_of(const JobStatus& status, const JobWatch& watch, std::size_t meshes, WallTime at) {

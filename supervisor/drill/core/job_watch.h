@@ -18,6 +18,7 @@ namespace monarch::drill {
 struct WatchedRank {
   std::string host;
   bool well = false;  // it runs, and is not stopped
+  bool ready = false;
 };
 
 struct WatchedGang {
@@ -28,8 +29,10 @@ struct WatchedGang {
   bool ready = false;                          // all its ranks are
   bool failed = false;                         // it has failed or was stopped, and is not past where it was
   bool behind = false;                         // it does steps again since it was started
+  std::uint64_t started = 0;                   // failed: by which generation it goes on; 0: by none yet
   std::optional<std::uint64_t> furthest = {};  // step of all its generations
-  bool up() const { return (phase == "running" || phase == "ready") && ready && !failed; }
+  bool runs() const { return phase == "running" || phase == "ready"; }
+  bool up() const { return runs() && ready && !failed; }
   bool over() const { return phase == "done" || phase == "failed" || phase == "parked"; }
 };
 
@@ -57,10 +60,14 @@ class JobWatch {
   const WatchedGang* gang_of(const JobEvent& event) const;
   bool seen() const { return seen_; }  // there was a status
   bool all_up() const;
+  // Gangs that are not up, and why: "gang 0 of trainer is starting, gang 1 of trainer waits for ranks 4-5 on v3 to be
+  // ready"; empty: all are.
+  std::string missing() const;
   std::uint32_t down() const;    // gangs that are not up, and are to be
   std::uint32_t spares() const;  // that are connected
   // Steps of all gangs that none of their generations had done before.
   std::uint64_t steps() const;
+  std::uint64_t furthest() const;  // step of any gang
 
  private:
   WatchedGang* gang_of(const JobEvent& event);

@@ -156,7 +156,7 @@ class TimelinePicture {
         svg_.bar({x, below + 1, std::max(3.0, axis_.x(end_of(blow)) - x), 3}, svg_.is_wide() ? lasts : "");
       }
       const FaultFigures& figures = figures_of(report_, i);
-      const std::string what = text(blow.number, ": ", blow.fault, " of ", target_words(blow.target), " at ",
+      const std::string what = text(blow.number, ": ", blow.fault, " of ", target_words(blow), " at ",
                                     moment_words(record_, when_struck(blow)), "; ", result_words(blow, figures));
       svg_.badge({x, y}, text(blow.number), state_of(blow, figures) == FaultState::kInert, svg_.is_wide() ? what : "");
     }

@@ -59,7 +59,7 @@ std::string what_the_job_said(const DrillRecord& record, const DrillReport& repo
     const FaultFigures& figures = figures_of(report, i);
     const bool open = state_of(blow, figures) == FaultState::kWrong;
     out += text("<details", open ? " open=\"\"" : "", "><summary>", blow.number, ". ", page_text(blow.fault), " of ",
-                page_text(target_words(blow.target)), " at ", moment_words(record, when_struck(blow)), ": ",
+                page_text(target_words(blow)), " at ", moment_words(record, when_struck(blow)), ": ",
                 page_text(result_words(blow, figures)), "</summary>\n<pre>", lines_of(blow, figures, events),
                 "</pre></details>\n");
   }

@@ -28,7 +28,7 @@ class FakeDrill {
       return by_rank && (target.host.empty() || target.host == kRandom || target.host == host);
     };
     core_ = std::make_unique<DrillCore>(std::move(plan));
-    for (int gang = 0; gang < 2; ++gang) gangs_.push_back({text("v", gang + 1), "ready", 0});
+    for (int gang = 0; gang < 2; ++gang) gangs_.push_back({.host = text("v", gang + 1), .phase = "ready"});
   }
 
   static DrillMesh mesh() { return {.name = "trainer", .ranks = 4, .ranks_per_gang = 2}; }
@@ -38,6 +38,7 @@ class FakeDrill {
 
   void tell(EventKind kind, std::uint32_t gang, const EventDetails& details = {}) {
     JobEvent event{.kind = kind, .mesh = "trainer", .details = details};
+    event.generation = gangs_[gang].generation;
     event.details.emplace_back("gang", text(gang));
     core_->on_event(event, now());
     act();
@@ -51,6 +52,7 @@ class FakeDrill {
       for (int i = 0; i < 2; ++i) {
         const bool runs = gang.phase == "running" || gang.phase == "ready";
         RankStatus rank{.phase = runs ? "running" : "starting", .host = gang.host, .ready = gang.phase == "ready"};
+        rank.generation = gang.generation;
         rank.progress.step = gang.step;
         told.meshes[0].ranks.push_back(rank);
       }
@@ -86,6 +88,13 @@ class FakeDrill {
     gangs_[gang].phase = "ready";
     tell(EventKind::kGangReady, gang);
   }
+  // Its program says neither that it is ready nor a step.
+  void start_silently(std::uint32_t gang) {
+    ++gangs_[gang].generation;
+    tell(EventKind::kGangStarting, gang);
+    gangs_[gang].phase = "ready";
+    tell(EventKind::kGangRunning, gang);
+  }
   void recover(std::uint32_t gang) {
     start(gang, 20, 40);
     tell(EventKind::kGangCaughtUp, gang);
@@ -103,12 +112,14 @@ class FakeDrill {
   std::string no_effect;
   std::optional<bool> felt;
   std::vector<std::string> done;
+  std::vector<std::string> said;
 
  private:
   struct Gang {
     std::string host;
     std::string phase;
     std::uint64_t step = 0;
+    std::uint64_t generation = 1;
   };
 
   void act() {
@@ -136,6 +147,8 @@ class FakeDrill {
       done.push_back(text("forgive ", forgive->ranks.size()));
     } else if (std::holds_alternative<LookForRanks>(action)) {
       done.push_back("look");
+    } else if (const auto* said_now = std::get_if<SayPhase>(&action)) {
+      said.push_back(said_now->words);
     }
   }
 
@@ -193,6 +206,72 @@ TEST(DrillCore, EndsWhereNoStepHasToBeDoneAgain) {
   }
 }
 
+TEST(DrillCore, TakesAProgramThatSaysNothingForReadyOnceItRuns) {
+  Scenario scenario;
+  scenario.faults = {fault("kill")};
+  FakeDrill drill(scenario);
+  drill.steps_per_tick = 0;
+  drill.pass(Duration::seconds(4));
+  drill.tell(EventKind::kGangFailed, struck_gang(drill));
+  drill.pass(Duration::seconds(3));  // the status is of before the failure
+  EXPECT_FALSE(drill.core().over());
+  drill.start_silently(struck_gang(drill));
+  drill.pass(Duration::seconds(3));
+  EXPECT_TRUE(drill.core().over());
+}
+
+TEST(DrillCore, NamesWhoIsMissingAndEndsWhereTheJobDoesNotSettle) {
+  Scenario scenario;
+  scenario.faults = {fault("kill")};
+  FakeDrill drill(scenario);
+  drill.fail(1);
+  drill.pass(Duration::seconds(31));
+  ASSERT_EQ(drill.said.size(), 1U);
+  EXPECT_EQ(drill.said[0], "the job has not settled yet: gang 1 of trainer is restarting");
+  drill.pass(Duration::seconds(300));
+  EXPECT_TRUE(drill.core().over());
+  EXPECT_EQ(drill.record().cut_short, "the job has not settled within 3m: gang 1 of trainer is restarting");
+  EXPECT_TRUE(drill.done.empty());
+}
+
+TEST(DrillCore, SaysWhatItWaitsForWhileAFaultIsOpen) {
+  Scenario scenario;
+  scenario.faults = {fault("kill"), fault("segv")};
+  FakeDrill drill(scenario);
+  drill.pass(Duration::seconds(4));
+  const BlowTarget target = drill.record().blows[0].target;
+  const std::string gang = text("gang ", target.gangs.front().gang);
+  drill.fail(target.gangs.front().gang);
+  drill.said.clear();
+  drill.pass(Duration::seconds(58));
+  ASSERT_EQ(drill.said.size(), 1U);
+  EXPECT_EQ(drill.said[0], text("fault 1 (kill of trainer/", target.rank, ") is not recovered from yet: ", gang,
+                                " of trainer is restarting"));
+  drill.pass(Duration::seconds(5));
+  EXPECT_EQ(drill.said.back(), "fault 2 (segv) is skipped: faults before it were not recovered from for 1m");
+  drill.pass(Duration::seconds(60));
+  EXPECT_EQ(drill.record().blows[0].why, text("not recovered from within 1m 5s: ", gang, " of trainer is restarting"));
+}
+
+TEST(DrillCore, CountsAFaultWhoseEventDidNotComeAsSkipped) {
+  Scenario scenario;
+  scenario.faults = {fault("kill"), fault("kill")};
+  scenario.faults[0].trigger = TriggerKind::kOnEvent;
+  scenario.faults[0].event = EventKind::kCheckpointCommitted;
+  scenario.faults[0].times = 2;
+  scenario.faults[1].trigger = TriggerKind::kOnStep;
+  scenario.faults[1].step = 100'000;
+  scenario.duration = Duration::seconds(20);
+  FakeDrill drill(scenario);
+  drill.pass(Duration::seconds(30));
+  EXPECT_TRUE(drill.core().over());
+  const DrillRecord record = drill.record();
+  ASSERT_EQ(record.blows.size(), 2U);
+  EXPECT_EQ(record.blows[0].end, BlowEnd::kSkipped);
+  EXPECT_EQ(record.blows[0].why, "checkpoint.committed came 0 times of 2");
+  EXPECT_EQ(record.blows[1].why, "no gang that is meant came to step 100000");
+}
+
 TEST(DrillCore, DoesNotStrikeWhileAnotherFaultIsOpen) {
   Scenario scenario;
   scenario.faults = {fault("kill"), fault("segv")};
@@ -218,7 +297,7 @@ TEST(DrillCore, SkipsAFaultWhoseTargetIsNotWellForTooLong) {
   const DrillRecord record = drill.record();
   ASSERT_EQ(record.blows.size(), 1U);
   EXPECT_EQ(record.blows[0].end, BlowEnd::kSkipped);
-  EXPECT_EQ(record.blows[0].why, "0 spares were connected (guard.min_spares) for 5s");
+  EXPECT_EQ(record.blows[0].why, "0 spares of 1 connected (guard.min_spares) for 5s");
 }
 
 TEST(DrillCore, TakesWhatHasNoEffectForInertAndGoesOn) {
@@ -261,6 +340,23 @@ TEST(DrillCore, TakesBackWhatLastsWhenTheDrillIsCutShort) {
   drill.core().on_taken_back(1, "", std::nullopt, drill.now());
   EXPECT_EQ(drill.record().cut_short, "interrupted");
   EXPECT_TRUE(drill.record().blows[0].undone_at.has_value());
+}
+
+TEST(DrillCore, TakesBackWhatLastsWhenTheSupervisorIsLostThatItHasNotStruck) {
+  for (const bool strikes_it : {false, true}) {
+    Scenario scenario;
+    scenario.guard.max_gangs_down = 2;
+    scenario.faults = {fault("hang"), fault("supervisor-kill")};
+    scenario.faults[0].lasts = Duration::seconds(60);
+    scenario.faults[1].at = strikes_it ? Duration::zero() : Duration::seconds(50);
+    FakeDrill drill(scenario);
+    drill.pass(Duration::seconds(4));
+    drill.core().on_supervisor_lost();
+    drill.pass(kTick);
+    EXPECT_EQ(std::count(drill.done.begin(), drill.done.end(), "take back 1"), strikes_it ? 0 : 1);
+    EXPECT_EQ(drill.record().blows[0].undone_at.has_value(), !strikes_it);
+    EXPECT_FALSE(drill.core().over());
+  }
 }
 
 TEST(DrillCore, EndsWhereTheSupervisorRefusesABlow) {
