@@ -22,6 +22,7 @@ MONARCH_FIELDS(WorkerLaunchFailed, host, failure);
 MONARCH_FIELDS(WorkerJoined, host, incarnation);
 MONARCH_FIELDS(WorkerEnded, host, how, orderly);
 MONARCH_FIELDS(WorkerFailing, host);
+MONARCH_FIELDS(DaemonStarted, host, start);
 MONARCH_FIELDS(HostNamed, host, name, how);
 MONARCH_FIELDS(HostSilent, host, silence, grants_until);
 MONARCH_FIELDS(HostDistrusted, host, why, grants_until);
@@ -51,10 +52,10 @@ inline bool codec_read(codec::Reader& reader, DeadlinePassed&) {
   return codec::read(reader, unused);
 }
 
-MONARCH_FIELDS(HostState, phase, public_key, keeper_pid, incarnation, inventory, address, log_directory, launched_at,
-               answered_at, times, control_endpoint, bulk_endpoint, call_back_again, failure, wedged, shutdown_told,
-               failing, doubted, awaited, launch_again, lost_because, deadline, late_before, standing, unproven, wanted,
-               losses, cold_at, fence, suspicions, lost_at, preparation, owed, owed_until, name);
+MONARCH_FIELDS(HostState, phase, public_key, keeper_pid, incarnation, daemon_starts, inventory, address, log_directory,
+               launched_at, answered_at, times, control_endpoint, bulk_endpoint, call_back_again, failure, wedged,
+               shutdown_told, failing, doubted, awaited, launch_again, lost_because, deadline, late_before, standing,
+               unproven, wanted, losses, cold_at, fence, suspicions, lost_at, preparation, owed, owed_until, name);
 MONARCH_FIELDS(Suspicion, rank, at);
 MONARCH_FIELDS(Preparation, phase, generation, began, deadline, late_before, ended_because, output_complete);
 MONARCH_FIELDS(RankState, stage, pid, end, ended_at, ending, ready, reaped, output_complete, stdout_bytes, stderr_bytes,

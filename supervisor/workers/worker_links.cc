@@ -20,7 +20,7 @@ constexpr std::string_view kUserPrefix = "worker/";
 constexpr std::size_t kExplanationBytes =
     4'096;  // of a worker's explanation; longer ones are cut to fit a record of the journal
 
-constexpr std::uint32_t kStartsTold = 100;  // of a host's daemon, in the log
+constexpr std::uint32_t kMostStarts = 100;  // of a host's daemon, that are told of
 
 // A supervisor that has come back may have to wait that long for who is gone, and until then counts it among the
 // others.
@@ -230,18 +230,6 @@ void WorkerLinks::cut_ports(HostId host, Reserved& reserved) const {
   reserved.ports.resize(std::min(reserved.ports.size(), enough));
 }
 
-void WorkerLinks::tell_restart(HostId host, std::uint32_t start) {
-  const std::string& name = core_.hosts()[host.value()].name;
-  JobEvent event;
-  event.kind = EventKind::kHostDaemon;
-  event.severity = Severity::kWarning;
-  event.host = name;
-  event.message =
-      text(name, ": its daemon had ended, and its keeper has started it again (start ", start, "); its ranks go on");
-  event.details = {{"start", text(start)}};
-  (void)handlers_.decide(PeopleTold{.event = std::move(event)});
-}
-
 void WorkerLinks::on_hello(HostId host, const Hello& hello) {
   // One that was given up may live on, and hold the link that it had: it neither joins nor ends in the new one's place.
   if (hello.keeper_pid != core_.state().hosts[host.value()].keeper_pid) {
@@ -251,8 +239,9 @@ void WorkerLinks::on_hello(HostId host, const Hello& hello) {
   Peer& peer = peers_[host.value()];
   peer.greeted = true;
   // It only grows, and its keeper stops at a few: more are no starts (I22).
-  if (hello.daemon_starts > std::max(peer.daemon_starts, 1U) && ++peer.starts_told <= kStartsTold) {
-    tell_restart(host, hello.daemon_starts);
+  const bool may_be_so = hello.daemon_starts > 1 && hello.daemon_starts <= kMostStarts;
+  if (may_be_so && hello.daemon_starts > core_.state().hosts[host.value()].daemon_starts) {
+    (void)handlers_.decide(DaemonStarted{.host = host, .start = hello.daemon_starts});
   }
   peer.daemon_starts = hello.daemon_starts;
   // Virtual hosts share our clock: nothing has to be estimated.

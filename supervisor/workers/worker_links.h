@@ -134,7 +134,6 @@ class WorkerLinks {
   struct Peer {
     bool greeted = false;  // a hello came over its newest link
     bool forged = false;   // it was told in the log
-    std::uint32_t starts_told = 0;
     std::uint32_t daemon_starts = 0;
     std::uint32_t warnings = 0;
     std::optional<HostPressure> pressure;
@@ -154,7 +153,6 @@ class WorkerLinks {
   void on_goodbye(HostId host, const Goodbye& goodbye);
   void on_keeper_gone(HostId host, const KeeperGone& gone);
   void cut_ports(HostId host, Reserved& reserved) const;
-  void tell_restart(HostId host, std::uint32_t start);
   void on_hello(HostId host, const Hello& hello);
   void on_beat(HostId host, const Beat& beat);
   void on_reserved(HostId host, Reserved reserved);

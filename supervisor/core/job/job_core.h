@@ -378,6 +378,7 @@ class JobCore {
   void on(const WorkerJoined& event);
   void on(const WorkerEnded& event);
   void on(const WorkerFailing& event);
+  void on(const DaemonStarted& event);
   void on(const HostSilent& event);
   void on(const HostDoubted& event);
   void learn_address(HostId host);

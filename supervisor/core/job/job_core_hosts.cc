@@ -32,6 +32,7 @@ void JobCore::on(const WorkerLaunched& event) {
   state.phase = HostPhase::kLaunched;
   state.public_key = event.worker.reply.public_key;
   state.keeper_pid = event.worker.reply.keeper_pid;
+  state.daemon_starts = 0;
   state.inventory = event.worker.reply.inventory;
   state.address = event.worker.reply.host_address;
   state.log_directory = event.worker.reply.log_directory;
@@ -129,6 +130,20 @@ void JobCore::on(const WorkerFailing& event) {
   lose_host(event.host, "its keeper ended unexpectedly, and what runs there is being killed");
   state.failing = true;
   decide_causes_within(event.host, kDestroyDeadline);
+}
+
+// Once for each start, whichever supervisor hears of it.
+void JobCore::on(const DaemonStarted& event) {
+  HostState& state = host(event.host);
+  if (!can_report(state.phase) || event.start <= state.daemon_starts) return;
+  state.daemon_starts = event.start;
+  const std::string& name = hosts_[event.host.value()].name;
+  JobEvent started = event_of(EventKind::kHostDaemon, Severity::kWarning,
+                              text(name, ": its daemon had ended, and its keeper has started it again (start ",
+                                   event.start, "); its ranks go on"));
+  started.host = name;
+  started.details = {{"start", text(event.start)}};
+  emit(std::move(started));
 }
 
 // Of gangs that fail because of this host.

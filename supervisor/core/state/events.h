@@ -101,6 +101,13 @@ struct WorkerFailing {
   HostId host;
 };
 
+// The daemon of this host's worker has ended, and its keeper has started it again: for the so manieth time, the first
+// being its first.
+struct DaemonStarted {
+  HostId host;
+  std::uint32_t start = 0;
+};
+
 // A host is suspected, or was heard again. Nothing is stopped for it; nothing new is put there meanwhile.
 struct HostDoubted {
   HostId host;
@@ -251,10 +258,11 @@ struct StoodStill {
 // next_deadline() has passed.
 struct DeadlinePassed {};
 
-using CoreEvent = std::variant<JobBegun, SupervisorReturned, WorkerLaunched, WorkerLaunchFailed, WorkerJoined,
-                               WorkerEnded, HostSilent, PortsReserved, RankChanged, StopOrdered, DeadlinePassed,
-                               HostDoubted, IdleNoted, GangProgressed, RankHung, HostsHeld, OperatorAsked,
-                               CheckpointCommitted, PeopleTold, HoldAsked, WorkerFailing, HostNamed, EndForeseen,
-                               GangsInherited, StoodStill, HostDistrusted, DrillNoted, GangPaused, StepsHeard>;
+using CoreEvent =
+    std::variant<JobBegun, SupervisorReturned, WorkerLaunched, WorkerLaunchFailed, WorkerJoined, WorkerEnded,
+                 HostSilent, PortsReserved, RankChanged, StopOrdered, DeadlinePassed, HostDoubted, IdleNoted,
+                 GangProgressed, RankHung, HostsHeld, OperatorAsked, CheckpointCommitted, PeopleTold, HoldAsked,
+                 WorkerFailing, HostNamed, EndForeseen, GangsInherited, StoodStill, HostDistrusted, DrillNoted,
+                 GangPaused, StepsHeard, DaemonStarted>;
 
 }  // namespace monarch

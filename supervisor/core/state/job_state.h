@@ -94,6 +94,7 @@ struct HostState {
   std::string public_key;
   std::int32_t keeper_pid = 0;
   std::uint64_t incarnation = 0;
+  std::uint32_t daemon_starts = 0;  // of this worker, that people were told of; 0: none
   HostInventory inventory;
   std::string address;        // numeric, as its worker told it; for a host of which the pool knows none
   std::string log_directory;  // on that host: where its ranks' output and error files lie

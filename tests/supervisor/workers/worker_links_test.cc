@@ -35,6 +35,11 @@ class Links {
   explicit Links(bool copies = true, const JobSpec& spec = fixtures::job_of(2, 1)) : driver_(spec) {
     lab_.bind();
     driver_.run_all();
+    take_over(copies);
+  }
+
+  // By a supervisor that knows what was decided, and has heard nothing.
+  void take_over(bool copies = false) {
     WorkerLinksHandlers handlers{
         .decide =
             [this](const CoreEvent& event) {
@@ -247,6 +252,11 @@ TEST(WorkerLinks, TellOfADaemonThatWasStartedAgain) {
   const auto told = job.driver().told(EventKind::kHostDaemon);
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0], "v1: its daemon had ended, and its keeper has started it again (start 2); its ranks go on");
+  job.take_over();
+  for (const std::uint32_t start : {2U, 3U, 101U}) {
+    job.says(HostId(0), Hello{.host = 0, .incarnation = 1, .keeper_pid = keeper, .daemon_starts = start});
+  }
+  EXPECT_EQ(job.driver().told(EventKind::kHostDaemon).size(), 2U) << "start 2 is known, and nobody starts so often";
 }
 
 TEST(WorkerLinks, TakeNoHelloAndNoGoodbyeOfAWorkerThatWasLaunchedBefore) {
