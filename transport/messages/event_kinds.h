@@ -97,7 +97,7 @@ constexpr Severity monarch_enum_max(Severity) { return Severity::kError; }
        "The supervisor before this one had ended; this one goes on in its place.")                                     \
   KIND(kSupervisorAdopted, "supervisor.adopted", kInfo, "Every host of before has answered, or was given up.")         \
   KIND(kSupervisorStoodStill, "supervisor.stood_still", kInfo,                                                         \
-       "The supervisor, or all of its machine, did not run for a while.")                                              \
+       "The supervisor, or all of its machine, did not run for more than 1.5 s.")                                      \
   KIND(kGuardLost, "guard.lost", kWarning, "The process that starts a crashed supervisor again has ended.")            \
   KIND(kJournalStuck, "journal.stuck", kError, "The journal cannot be written; nothing new is started until it can.")  \
   KIND(kJournalMended, "journal.mended", kInfo, "The journal can be written again.")                                   \

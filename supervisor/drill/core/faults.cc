@@ -240,7 +240,7 @@ constexpr std::array kFaults = {
           .of = FaultClass::kSupervisor,
           .what = kStop,
           .whom = StrikeWhom::kSupervisor,
-          .lasts = Duration::seconds(1),
+          .lasts = Duration::seconds(3),
           .told_by = kByStall,
           .does = "SIGSTOP to the supervisor, and SIGCONT later"},
 };

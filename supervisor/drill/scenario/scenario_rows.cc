@@ -224,7 +224,7 @@ std::vector<KeyRow> faults() {
        .type = kDuration,
        .least = 100,
        .most = kDay,
-       .doc = "how long it lasts, where it does; 10s, and of supervisor-hang 1s"},
+       .doc = "how long it lasts, where it does; 10s, and of supervisor-hang 3s"},
       {.path = "faults.[].processes",
        .type = kInteger,
        .least = 1,

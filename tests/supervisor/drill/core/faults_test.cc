@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "supervisor/core/health/own_stall.h"
+
 namespace monarch::drill {
 namespace {
 
@@ -22,6 +24,11 @@ TEST(DrillFaults, LastWhereTheyCanBeTakenBack) {
                       fault.what == StrikeWhat::kAbort || fault.what == StrikeWhat::kTerm;
     EXPECT_EQ(fault.can_last(), !done && fault.what != StrikeWhat::kReset) << fault.name;
   }
+}
+
+TEST(DrillFaults, LastLongEnoughToBeToldOf) {
+  const Duration told_after = OwnStall::kTurn + OwnStall::kStall;
+  EXPECT_GE(find_fault("supervisor-hang")->lasts, told_after + told_after);
 }
 
 TEST(DrillFaults, HaveTellersWhereNobodyMayOverlookThem) {
