@@ -64,6 +64,19 @@ bool is_numeric(const std::string& address) {
 
 }  // namespace
 
+void tell_ranks_apart(std::vector<StrikeCandidate>& there) {
+  const auto is_left_by = [](const StrikeCandidate& one, const StrikeCandidate& other) {
+    const bool of_one = one.mesh == other.mesh && one.rank == other.rank && one.generation == other.generation;
+    return of_one && other.role == StrikeRole::kRank && other.leads_session && other.born < one.born;
+  };
+  const std::vector<StrikeCandidate> all = there;
+  for (StrikeCandidate& one : there) {
+    if (one.role != StrikeRole::kRank) continue;
+    const bool is_left = std::any_of(all.begin(), all.end(), [&](const auto& other) { return is_left_by(one, other); });
+    if (!one.leads_session || is_left) one.role = StrikeRole::kOther;
+  }
+}
+
 Result<std::vector<Blow>> plan_strike(const StrikeOrder& order, const std::vector<StrikeCandidate>& there) {
   const int signal = signal_of(order.what);
   const bool of_ranks = order.what == StrikeWhat::kSegv || order.what == StrikeWhat::kAbort;

@@ -25,7 +25,14 @@ struct StrikeCandidate {
   StrikeRole role = StrikeRole::kOther;
   std::string mesh = {};  // kRank
   std::uint32_t rank = 0;
+  std::string generation = {};
+  bool leads_session = false;   // as whom a keeper starts
+  unsigned long long born = 0;  // ticks since boot
 };
+
+// Of all that keepers have as children for one generation of a rank, the one that they started stays it: others are
+// what that started, and left to them by ending.
+void tell_ranks_apart(std::vector<StrikeCandidate>& there);
 
 struct Blow {
   std::int32_t pid = 0;

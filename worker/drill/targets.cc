@@ -38,10 +38,14 @@ std::vector<StrikeCandidate> candidates_of(const std::vector<ProcessEntry>& ther
         one.role = StrikeRole::kRank;
         one.mesh = *mesh;
         one.rank = static_cast<std::uint32_t>(std::strtoul(rank->c_str(), nullptr, 10));
+        one.generation = environment_value(entry.pid, "MONARCH_GENERATION").value_or("");
+        one.leads_session = entry.session == entry.pid;
+        one.born = entry.start;
       }
     }
     all.push_back(std::move(one));
   }
+  tell_ranks_apart(all);
   return all;
 }
 

@@ -34,6 +34,29 @@ TEST(StrikePlan, BeginsWithWhoWouldSeeTheOthers) {
             (std::vector<std::int32_t>{13, 12, 10, 14, 11}));
 }
 
+TEST(StrikePlan, TellsARankFromWhatItLeavesToItsKeeper) {
+  const auto child = [](std::int32_t pid, const char* generation, bool leads, unsigned long long born) {
+    return StrikeCandidate{.pid = pid,
+                           .role = StrikeRole::kRank,
+                           .mesh = "m",
+                           .rank = 2,
+                           .generation = generation,
+                           .leads_session = leads,
+                           .born = born};
+  };
+  std::vector<StrikeCandidate> there = {child(7, "1", true, 900),
+                                        child(20, "1", true, 500),
+                                        child(9, "1", false, 400),
+                                        child(30, "2", true, 950),
+                                        {.pid = 11, .role = StrikeRole::kKeeper}};
+  tell_ranks_apart(there);
+  std::vector<std::int32_t> ranks;
+  for (const StrikeCandidate& one : there) {
+    if (one.role == StrikeRole::kRank) ranks.push_back(one.pid);
+  }
+  EXPECT_EQ(ranks, (std::vector<std::int32_t>{20, 30})) << "an incarnation of each generation";
+}
+
 TEST(StrikePlan, SendsTheSignalOfItsName) {
   const auto signal_of = [](StrikeWhat what) {
     return plan_strike({.what = what, .whom = StrikeWhom::kRank, .mesh = "m", .rank = 2}, kThere)->front().signal;
