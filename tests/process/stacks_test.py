@@ -132,6 +132,13 @@ class Stacks(jobs.JobTest):
         harness.wait_for(lambda: len(calls()) >= 2, lambda: f"two calls in {self.read(told)}")
         self.assertEqual([int(pid, 0) for pid in calls()], [keeper] * 2)
         self.end(job)
+        # Where faults may be injected, whoever does that is no child of the keeper.
+        os.unlink(told)
+        job = self.up(["/bin/sleep", "600"], 0, {"MONARCH_WORKER": worker}, hosts=1, slots=1,
+                      drills={"allow": True})
+        harness.wait_for(lambda: os.path.exists(told) and calls(), lambda: f"a call in {self.read(told)}")
+        self.assertEqual(calls(), ["PR_SET_PTRACER_ANY"])
+        self.end(job)
 
     def test_a_debugger_that_does_not_end_is_killed_at_its_time(self):
         job = self.up([STUCK, "0"], 4, self.tools(gdb="#!/bin/sh\nexec /bin/sleep 7654\n"), hosts=1, slots=4)

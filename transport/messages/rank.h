@@ -211,6 +211,13 @@ enum class SignalTo : std::uint8_t {
 };
 constexpr SignalTo monarch_enum_max(SignalTo) { return SignalTo::kGroup; }
 
+// Whom a rank lets trace it, where the kernel asks for its leave (Yama's scope 1).
+enum class TracedBy : std::uint8_t {
+  kKeeper,   // and what descends from that
+  kAnybody,  // of its user: faults may be injected
+};
+constexpr TracedBy monarch_enum_max(TracedBy) { return TracedBy::kAnybody; }
+
 // Start these ranks of one gang. They are forked at once and wait at their gates: START grants nothing, the first
 // matching ACK does.
 struct Start {
@@ -234,9 +241,11 @@ struct Start {
                       // past its gate
   bool standby = false;  // who asks for its place waits for it, instead of being told what it was started as
   std::optional<std::uint64_t> furthest = {};  // step that its gang had reached before
+  TracedBy traced_by = TracedBy::kKeeper;
 };
 MONARCH_MESSAGE(Start, 18, mesh, mesh_name, gang, generation, program, env, defaults, workdir, ranks, orphan,
-                orphan_ttl, stop_signal, stop_grace, signal_to, log_max_bytes, ready, setup, standby, furthest)
+                orphan_ttl, stop_signal, stop_grace, signal_to, log_max_bytes, ready, setup, standby, furthest,
+                traced_by)
 
 // Stop these ranks if they run at `generation` or below, and never start that generation of them again. CONT, `signal`,
 // the whole grace for each, then KILL of everything in the rank's containment, then the check that it is empty.

@@ -92,7 +92,7 @@ void detach_from_parent(const PreparedChild& prepared, bool inside) {
   if (::getppid() != prepared.parent) ::_exit(kUnexecutedStatus);
   // Stays over the execution, and is not passed on to its children. EINVAL where there is no Yama, which forbids
   // nothing then.
-  if (options.traceable) (void)::prctl(PR_SET_PTRACER, static_cast<unsigned long>(prepared.parent));
+  if (const auto tracer = ptracer_of(options.tracer, prepared.parent)) (void)::prctl(PR_SET_PTRACER, *tracer);
   reset_signals_in_child();
   (void)::umask(options.umask);
   // Before a descriptor is put in the place of the group's, and while one more may be opened.
@@ -107,6 +107,15 @@ void detach_from_parent(const PreparedChild& prepared, bool inside) {
 }
 
 }  // namespace
+
+std::optional<unsigned long> ptracer_of(Tracer tracer, pid_t parent) {
+  switch (tracer) {
+    case Tracer::kNobody: return std::nullopt;
+    case Tracer::kParent: return static_cast<unsigned long>(parent);
+    case Tracer::kAnybody: return PR_SET_PTRACER_ANY;
+  }
+  return std::nullopt;
+}
 
 std::vector<std::string> program_candidates(const std::string& name, const std::vector<std::string>& environment) {
   if (name.empty() || name.find('/') != std::string::npos) return {name};

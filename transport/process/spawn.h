@@ -43,6 +43,16 @@ struct StepFailure {
 };
 StepFailure step_failure(const Error& error);
 
+// Whom it lets trace it also where Yama's scope is 1 (PR_SET_PTRACER, prctl(2)).
+enum class Tracer : std::uint8_t {
+  kNobody,   // but whom the kernel lets without that
+  kParent,   // this process, and what that starts
+  kAnybody,  // of its user
+};
+
+// What prctl(2) is told for that; nothing: it is not called.
+std::optional<unsigned long> ptracer_of(Tracer tracer, pid_t parent);
+
 struct SpawnOptions {
   std::vector<std::string> program;      // argv; [0] is searched for in the PATH of `environment` unless it has a slash
   std::vector<std::string> environment;  // NAME=value, all of it
@@ -54,7 +64,7 @@ struct SpawnOptions {
   mode_t umask = 022;
   std::optional<rlimit> descriptor_limit;  // RLIMIT_NOFILE, where it is not to be this process's own
   OnParentDeath on_parent_death = OnParentDeath::kDie;
-  bool traceable = false;  // this process and what it starts may trace it, also under Yama (PR_SET_PTRACER, prctl(2))
+  Tracer tracer = Tracer::kNobody;
   // The last step in the child, past its gate and in its working directory. It may take its time, and change the
   // environment with which the program is searched for and executed.
   std::function<std::optional<StepFailure>(std::vector<std::string>& environment)> prepare;

@@ -164,7 +164,7 @@ std::optional<StepFailure> RankProcesses::begin(const keeper_action::ForkRank& o
   options.group = group.value().get();
   options.umask = options_.umask;
   options.descriptor_limit = options_.descriptor_limit;
-  options.traceable = true;
+  options.tracer = order.gang.traced_by == TracedBy::kAnybody ? Tracer::kAnybody : Tracer::kParent;
   return begin(order.key, std::move(process), options);
 }
 

@@ -61,6 +61,7 @@ Start JobCore::standby_start_message(MeshId m, std::uint32_t s, std::size_t host
   message.defaults = defaults_of(spec);
   message.env = {{"MONARCH_JOB_ID", options_.job_id}, {"MONARCH_MESH", spec.name}};  // all that a setup is told
   message.standby = true;
+  message.traced_by = spec_.drills ? TracedBy::kAnybody : TracedBy::kKeeper;
   const HostInventory& inventory = state_.hosts[where.value()].inventory;
   const RankEnvInput input{.spec = spec_,
                            .placement = placement_,

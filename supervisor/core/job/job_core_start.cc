@@ -257,6 +257,7 @@ Start JobCore::start_message(MeshId mesh, GangId g, HostId where) const {
   const MeshSpec& spec = mesh_spec(mesh);
   Start message{.mesh = mesh, .mesh_name = spec.name, .gang = g, .generation = gang(mesh, g).generation};
   message.furthest = gang(mesh, g).furthest;
+  message.traced_by = spec_.drills ? TracedBy::kAnybody : TracedBy::kKeeper;
   message.orphan = spec.supervision.orphan;
   message.orphan_ttl = spec.supervision.orphan_ttl;
   message.stop_signal = spec.stop.signal;

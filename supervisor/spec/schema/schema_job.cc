@@ -146,7 +146,8 @@ constexpr KeyRow kJobRows[] = {
     {.path = "drills.allow",
      .type = kBool,
      .default_value = "false",
-     .doc = "faults may be injected into it while it runs: monarch drill --live"},
+     .doc = "faults may be injected into it while it runs: monarch drill --live; any process of the user may trace its "
+            "ranks"},
     {.path = "takeover",
      .type = kWord,
      .default_value = "none",

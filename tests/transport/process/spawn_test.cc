@@ -1,6 +1,7 @@
 #include "transport/process/spawn.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -31,6 +32,12 @@ class Spawn : public ProcessTest {
     return options;
   }
 };
+
+TEST_F(Spawn, LetsThoseTraceItWhoAreMeant) {
+  EXPECT_EQ(ptracer_of(Tracer::kNobody, 7), std::nullopt);
+  EXPECT_EQ(ptracer_of(Tracer::kParent, 7), 7U);
+  EXPECT_EQ(ptracer_of(Tracer::kAnybody, 7), PR_SET_PTRACER_ANY);
+}
 
 TEST_F(Spawn, TellsTheExitCode) {
   const ExitStatus status = end_of(start(shell("exit 7")));

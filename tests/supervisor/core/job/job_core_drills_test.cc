@@ -131,6 +131,17 @@ TEST(Drill, IsToldWithWhatItStrikes) {
   EXPECT_EQ(job.told(EventKind::kDrillFault).size(), 1U);
 }
 
+TEST(Drill, LetsItsRanksBeTracedByAnybody) {
+  for (const bool allowed : {false, true}) {
+    Drilled job(allowed);
+    const auto starts = job.actions_of<SendStart>();
+    ASSERT_FALSE(starts.empty());
+    for (const Action& start : starts) {
+      EXPECT_EQ(std::get<SendStart>(start).message.traced_by == TracedBy::kAnybody, allowed);
+    }
+  }
+}
+
 TEST(Drill, RefusesWhatIsNotThere) {
   Drilled job;
   EXPECT_EQ(job.kill(1, kTrainer),
