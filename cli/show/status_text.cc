@@ -173,6 +173,15 @@ std::string standby_text(const MeshStatus& mesh) {
   return out;
 }
 
+// "drill smoke since 12s, fault 3 open"
+std::string drill_text(const DrillStatus& drill) {
+  std::vector<std::string> numbers;
+  for (const std::uint32_t number : drill.open) numbers.push_back(text(number));
+  const std::string open = text(numbers.size() == 1 ? ", fault " : ", faults ", join(numbers, ", "), " open");
+  return text("drill ", printable(drill.name), " since ", to_text(Duration::seconds(drill.since_milliseconds / 1'000)),
+              numbers.empty() ? "" : open, drill.stopped ? ", told to end" : "", "\n");
+}
+
 std::string hosts_table(const JobStatus& status, bool colour, std::size_t columns) {
   const auto has_note = [](const HostStatus& host) { return !note_of(host).empty(); };
   const bool notes = std::any_of(status.hosts.begin(), status.hosts.end(), has_note);
@@ -221,6 +230,7 @@ std::string status_text(const JobStatus& status, bool colour, std::size_t column
                 "): ", printable(status.verdict->reason), "\n");
     if (status.verdict->cause.rank) out += text("root cause ", cause_text(status.verdict->cause), "\n");
   }
+  if (status.drill) out += drill_text(*status.drill);
   for (const MeshStatus& mesh : status.meshes) {
     out += mesh_text(mesh, colour, columns) + time_text(mesh) + committed_text(mesh) + standby_text(mesh);
   }

@@ -175,6 +175,17 @@ MONARCH_FIELDS(HostStatus, name, phase, role, keeper_pid, daemon_starts, silent_
                talk_drops, standing, standing_because, returns_milliseconds, held_milliseconds, preparation, pressure,
                shortage)
 
+// The drill that has the job.
+struct DrillStatus {
+  std::string name;
+  std::string drill;  // its id
+  std::string who;    // "monarch drill, pid 4711"
+  std::int64_t since_milliseconds = 0;
+  std::vector<std::uint32_t> open;  // numbers of its faults that are not taken back or recovered from
+  bool stopped = false;             // it was told to end
+};
+MONARCH_FIELDS(DrillStatus, name, drill, who, since_milliseconds, open, stopped)
+
 struct JobStatus {
   std::string job_id;
   std::string phase;  // starting running stopping ended
@@ -185,8 +196,9 @@ struct JobStatus {
   std::vector<HostStatus> hosts;
   std::vector<std::pair<std::string, std::uint64_t>> counters;  // of the control plane, by name
   std::optional<Verdict> verdict;
+  std::optional<DrillStatus> drill = {};
 };
-MONARCH_MESSAGE(JobStatus, 98, job_id, phase, term, supervisor_pid, started, meshes, hosts, counters, verdict)
+MONARCH_MESSAGE(JobStatus, 98, job_id, phase, term, supervisor_pid, started, meshes, hosts, counters, verdict, drill)
 
 // What a request is answered, where it has no answer of its own.
 struct Accepted {

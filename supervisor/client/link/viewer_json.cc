@@ -239,6 +239,17 @@ FirstCause parse_cause(const Json& json) {
   return cause;
 }
 
+Json drill_json(const DrillStatus& drill) {
+  Json open = Json::array();
+  for (const std::uint32_t number : drill.open) open.append(number);
+  return Json::object({{"name", drill.name},
+                       {"drill", drill.drill},
+                       {"who", drill.who},
+                       {"since_milliseconds", drill.since_milliseconds},
+                       {"open", std::move(open)},
+                       {"stopped", drill.stopped}});
+}
+
 }  // namespace
 
 std::string_view outcome_name(Outcome outcome) { return name_in(kOutcomes, outcome); }
@@ -295,6 +306,7 @@ Json status_json(const JobStatus& status) {
                        {"meshes", std::move(meshes)},
                        {"hosts", std::move(hosts)},
                        {"counters", std::move(counters)},
+                       {"drill", status.drill ? drill_json(*status.drill) : Json()},
                        {"verdict", status.verdict ? verdict_json(*status.verdict) : Json()}});
 }
 

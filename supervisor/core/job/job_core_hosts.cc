@@ -176,7 +176,10 @@ void JobCore::on(const HostDoubted& event) {
                      text(name, ": silent for ", to_text(event.silence), "; nothing is stopped, it is lost after ",
                           to_text(spec_.supervision.lost_after)));
   doubt.host = name;
-  if (!event.heard_again) doubt.details = {{"silent_ms", text(event.silence.count_milliseconds())}};
+  if (!event.heard_again) {
+    doubt.details = {{"silent_ms", text(event.silence.count_milliseconds())}};
+    add_drill(doubt, explains_loss(state_.drill, event.host, now_));
+  }
   emit(std::move(doubt));
 }
 

@@ -163,6 +163,14 @@ JobStatus status_of(const JobCore& core, const std::string& job_id, Instant now)
   status.phase = phase_name(state.phase);
   status.term = state.term;
   if (state.phase == JobPhase::kEnded) status.verdict = state.verdict;
+  if (!state.drill.drill.empty()) {
+    status.drill = DrillStatus{.name = state.drill.name,
+                               .drill = state.drill.drill,
+                               .who = state.drill.who,
+                               .since_milliseconds = (now - state.drill.since).count_milliseconds(),
+                               .open = open_numbers(state.drill, now),
+                               .stopped = is_stopped(state.drill)};
+  }
   for (std::size_t i = 0; i < state.hosts.size(); ++i) {
     const HostState& host = state.hosts[i];
     const HostId id(static_cast<std::uint32_t>(i));

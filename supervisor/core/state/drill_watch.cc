@@ -21,6 +21,17 @@ bool is_over(const OpenFault& fault, Instant now) {
 
 }  // namespace
 
+std::vector<std::uint32_t> open_numbers(const DrillWatch& watch, Instant now) {
+  std::vector<std::uint32_t> numbers;
+  for (const OpenFault& fault : watch.open) {
+    const bool failed =
+        std::any_of(fault.gangs.begin(), fault.gangs.end(), [](const StruckGang& struck) { return struck.failed; });
+    const bool acts = !fault.undone && !is_over(fault, now) && (fault.host || !fault.gangs.empty());
+    if (fault.number != 0 && (failed || acts)) numbers.push_back(fault.number);
+  }
+  return numbers;
+}
+
 const OpenFault* explains_failure(const DrillWatch& watch, MeshId mesh, GangId gang, Instant now) {
   const auto found = std::find_if(watch.open.rbegin(), watch.open.rend(),
                                   [&](const OpenFault& fault) { return explains(fault, mesh, gang, now); });

@@ -50,6 +50,8 @@ struct DrillWatch {
 
 inline bool is_stopped(const DrillWatch& watch) { return !watch.drill.empty() && watch.stopped == watch.drill; }
 
+// Numbers of its faults that are not taken back, and of which a gang is not past where it was or may still fail.
+std::vector<std::uint32_t> open_numbers(const DrillWatch& watch, Instant now);
 // The newest that explains a failure of that gang now; nothing: none does.
 const OpenFault* explains_failure(const DrillWatch& watch, MeshId mesh, GangId gang, Instant now);
 // The newest that explains that this host is lost now.

@@ -363,6 +363,18 @@ TEST(StatusText, SaysWhereItsFactsComeFrom) {
             "  v1    ready  rank  -       -              -       -\n");
 }
 
+TEST(StatusText, SaysWhichDrillHasTheJob) {
+  JobStatus status;
+  status.drill = DrillStatus{.name = "smoke", .since_milliseconds = 12'900, .open = {3}};
+  EXPECT_NE(status_text(status, false).find("\ndrill smoke since 12s, fault 3 open\n"), std::string::npos);
+  status.drill->open = {3, 4};
+  status.drill->stopped = true;
+  EXPECT_NE(status_text(status, false).find("\ndrill smoke since 12s, faults 3, 4 open, told to end\n"),
+            std::string::npos);
+  status.drill->open.clear();
+  EXPECT_NE(status_text(status, false).find("\ndrill smoke since 12s, told to end\n"), std::string::npos);
+}
+
 TEST(StatusText, CountsWhatAnHonestJobDoesNot) {
   JobStatus status;
   status.counters = {{"control.accepted", 2}, {"control.messages", 90}, {"bulk.handshaken", 2}};

@@ -145,6 +145,14 @@ TEST(StatusJson, TellsOfRestartsAndOfHostsThatAreNotUsed) {
   EXPECT_TRUE(hosts[1].find("returns_milliseconds")->is_null());
 }
 
+TEST(StatusJson, TellsWhichDrillHasTheJob) {
+  JobStatus status;
+  EXPECT_TRUE(parse_json(to_json(status_json(status)))->find("drill")->is_null());
+  status.drill = DrillStatus{.name = "smoke", .drill = "1a2b", .who = "me", .since_milliseconds = 12'000, .open = {3}};
+  EXPECT_EQ(to_json(*parse_json(to_json(status_json(status)))->find("drill")),
+            R"({"name":"smoke","drill":"1a2b","who":"me","since_milliseconds":12000,"open":[3],"stopped":false})");
+}
+
 TEST(StatusJson, TellsTheNewestCheckpointOfEachGang) {
   JobStatus status;
   status.meshes.push_back({.name = "m", .committed = {{.gang = 1, .step = 1'200, .generation = 3}}});

@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "supervisor/core/job/drill_notice.h"
+#include "supervisor/core/job/status.h"
 #include "supervisor/launch/local/local_spec.h"
 #include "tests/supervisor/core/fixtures.h"
 #include "transport/base/text.h"
@@ -131,6 +132,34 @@ TEST(Drill, IsToldWithWhatItStrikes) {
   EXPECT_EQ(job.told(EventKind::kDrillFault).size(), 1U);
 }
 
+TEST(Drill, IsInStatusWithWhatIsOpen) {
+  Drilled job;
+  const auto shown = [&job] { return status_of(job.core, "test-0001", job.now).drill; };
+  using Open = std::vector<std::uint32_t>;
+  EXPECT_FALSE(shown());
+  job.begin_drill();
+  const Instant begun = job.now;
+  (void)job.kill(1, kTrainer);
+  (void)job.strike(2, "v1", Duration::seconds(10));
+  (void)job.strike(3, "v2", Duration::seconds(10));
+  EXPECT_EQ(shown()->open, (Open{1, 2, 3}));
+  (void)job.notice({.what = DrillWhat::kUndone, .number = 2, .fault = "freeze", .host = "v1"});
+  EXPECT_EQ(shown()->open, (Open{1, 3}));
+  job.fail_gang(kTrainer, killed(SIGKILL));
+  job.start_again(0);
+  EXPECT_EQ(shown()->open, Open{3}) << "the first is recovered from";
+  job.step(HostSilent{.host = HostId(1), .silence = Duration::seconds(5), .grants_until = job.now});
+  EXPECT_EQ(shown()->open, Open{}) << "a spare costs no gang";
+  (void)job.notice({.what = DrillWhat::kStop});
+  job.now = begun + Duration::seconds(12);
+  EXPECT_EQ(shown()->name, "smoke");
+  EXPECT_EQ(shown()->who, "monarch drill, pid 7");
+  EXPECT_EQ(shown()->since_milliseconds, 12'000);
+  EXPECT_TRUE(shown()->stopped);
+  (void)job.notice({.what = DrillWhat::kEnd});
+  EXPECT_FALSE(shown());
+}
+
 TEST(Drill, LetsItsRanksBeTracedByAnybody) {
   for (const bool allowed : {false, true}) {
     Drilled job(allowed);
@@ -140,6 +169,16 @@ TEST(Drill, LetsItsRanksBeTracedByAnybody) {
       EXPECT_EQ(std::get<SendStart>(start).message.traced_by == TracedBy::kAnybody, allowed);
     }
   }
+}
+
+TEST(Drill, ExplainsThatAHostIsSuspected) {
+  Drilled job;
+  job.begin_drill();
+  job.step(HostDoubted{.host = HostId(0), .silence = Duration::seconds(3)});
+  EXPECT_EQ(job.details(EventKind::kHostSuspect).count("drill"), 0U);
+  (void)job.strike(4, "v1", Duration::seconds(10));
+  job.step(HostDoubted{.host = HostId(0), .silence = Duration::seconds(4)});
+  EXPECT_EQ(job.details(EventKind::kHostSuspect).at("drill"), "4");
 }
 
 TEST(Drill, RefusesWhatIsNotThere) {
