@@ -108,6 +108,8 @@ void DrillSession::on_lost() {
   loop_->defer([this] {
     client_.reset();
     asking_ = false;
+    core_.on_supervisor_lost();
+    act();
     connect_or_retry();
   });
 }

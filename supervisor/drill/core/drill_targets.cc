@@ -88,6 +88,17 @@ bool DrillCore::concerns(const Tracked& tracked, const JobEvent& event) const {
   return event.host == target.host;
 }
 
+void DrillCore::on_supervisor_lost() {
+  const bool struck = std::any_of(blows_.begin(), blows_.end(), [](const Tracked& tracked) {
+    const bool under_way = tracked.life == Life::kStriking || tracked.life == Life::kOpen;
+    return under_way && tracked.fault->whom == StrikeWhom::kSupervisor;
+  });
+  if (struck) return;
+  for (const Tracked& tracked : blows_) {
+    if (tracked.life == Life::kOpen && !tracked.back) actions_.emplace_back(TakeBack{tracked.blow.number});
+  }
+}
+
 bool DrillCore::recovered(const Tracked& tracked) const {
   if (!tracked.back) return false;
   if (tracked.fault->needs_seeing && !tracked.seen) return false;
