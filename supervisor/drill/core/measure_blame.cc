@@ -81,7 +81,6 @@ class Explainer {
   void recovered(GangStory& gang, WallTime at, const JobEvent& event);
   void ask_samples(GangStory& gang, std::uint32_t place, WallTime running) const;
   bool is_blame(const RunEvent& one) const;
-  bool is_told(const JobEvent& daemon) const;
   bool was_struck(const std::string& host, WallTime before) const;
   bool soon_after_a_blow(WallTime at) const;
 
@@ -94,10 +93,9 @@ class Explainer {
   const Run& run_;
   const TimeSheet& sheet_;
   const DrillRecord& record_;
-  std::vector<std::size_t> order_;                // of blows, by when they struck
-  std::vector<Starts> starts_;                    // by gang
-  std::map<std::string, std::uint64_t> daemons_;  // by host: the start that was told last
-  bool stopping_ = false;                         // what follows is the job's own end
+  std::vector<std::size_t> order_;  // of blows, by when they struck
+  std::vector<Starts> starts_;      // by gang
+  bool stopping_ = false;           // what follows is the job's own end
   Blame blame_;
 };
 
@@ -158,15 +156,8 @@ std::optional<std::size_t> Explainer::explainer_of(const RunEvent& one, Subject 
 bool Explainer::is_blame(const RunEvent& one) const {
   const bool watched = record_.control_from != WallTime{} && one.event->time >= record_.control_from && !stopping_;
   if (!watched || !is_in(kOfBlame, one.event->kind)) return false;
-  if (one.event->kind == kHostDaemon) return !is_told(*one.event);
   if (one.event->kind != kGangStarting) return true;
   return one.gang && starts_[*one.gang].times > 0 && !starts_[*one.gang].told;
-}
-
-// A supervisor that took over tells of a daemon's start once more.
-bool Explainer::is_told(const JobEvent& daemon) const {
-  const auto last = daemons_.find(daemon.host);
-  return last != daemons_.end() && number_of(daemon, "start") == std::optional(last->second);
 }
 
 bool Explainer::was_struck(const std::string& host, WallTime before) const {
@@ -202,7 +193,6 @@ void Explainer::note(const RunEvent& one) {
     blame_.unexplained.push_back(&event);
   }
   if (by) take(*by, one, subject);
-  if (event.kind == kHostDaemon) daemons_[event.host] = number_of(event, "start").value_or(0);
   if (event.kind == kGangStarting && one.gang) starts_[*one.gang] = {starts_[*one.gang].times + 1, false};
   if (event.kind == kGangFailed && one.gang && !by) starts_[*one.gang].told = true;
 }
