@@ -1,16 +1,12 @@
 // What a drill has hosts do: be struck, take it back, and say what runs there.
 
-#include <poll.h>
-
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "cli/drill/drill_session.h"
-#include "supervisor/client/new_job.h"
-#include "supervisor/client/remove_job.h"
+#include "cli/drill/reached_job.h"
 #include "supervisor/core/spec/placement.h"
-#include "supervisor/loop/startup.h"
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 
@@ -18,38 +14,23 @@ namespace monarch {
 
 namespace {
 
-constexpr Duration kUuidWithin = Duration::seconds(10);
 constexpr Duration kStrikePatience = Duration::seconds(5);
-constexpr Duration kLookPatience = Duration::seconds(10);
+constexpr Duration kLookPatience = Duration::seconds(3);
+constexpr std::size_t kMostLookedAt = 64;  // hosts, after each blow
 constexpr Duration kLooksByThen = Duration::seconds(30);
 
 }  // namespace
 
 Status DrillSession::reach() {
-  MONARCH_ASSIGN(const StateDir state, open_state());
-  // A supervisor that has just said that it is ready may be about to write it.
-  auto uuid = uuid_of_job(state, job_->id());
-  for (const Instant end = boot_now() + kUuidWithin; !uuid && boot_now() < end; uuid = uuid_of_job(state, job_->id())) {
-    (void)::poll(nullptr, 0, 20);
-  }
-  if (!uuid) return Error{ErrorCode::kNotFound, text("the journal of ", job_->id(), " does not say its uuid")};
-  drilled_ = {.uuid = *uuid, .ports = {}, .directory = {}};
-  drilled_.directory = job_->path();
-  const KnownPorts ports = known_ports(job_->directory().directory);
-  for (const std::uint16_t port : {ports.control, ports.bulk}) {
-    if (port != 0) drilled_.ports.push_back(port);
-  }
-  pool_ = pool_of(spec_);
-  // Hosts on request are called what they are by now.
-  if (const auto status = job_->status(spec_); status.ok()) {
-    for (std::size_t i = 0; i < pool_.size() && i < status->hosts.size(); ++i) pool_[i].name = status->hosts[i].name;
-  }
+  MONARCH_ASSIGN(ReachedJob reached, reached_job(*job_, spec_));
+  drilled_ = std::move(reached.job);
+  pool_ = std::move(reached.pool);
   hosts_.clear();
   for (const PoolHost& host : pool_) hosts_.push_back(host.name);
   const ReachSurroundings around{.loop = *loop_,
                                  .spec = spec_,
                                  .hosts = pool_,
-                                 .job = *uuid,
+                                 .job = drilled_.uuid,
                                  .job_id = job_->id(),
                                  .worker_path = options_.worker,
                                  .seed = options_.plan.seed};
@@ -94,34 +75,56 @@ void DrillSession::take_back(std::uint32_t number) {
   if (const auto found = in_effect_.find(number); found != in_effect_.end()) injector_->undo(found->second);
 }
 
-void DrillSession::look_on_hosts(const std::function<void(const std::string& host, const CheckAnswer&)>& on_seen) {
-  for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
+void DrillSession::look_on_hosts(const std::vector<std::string>& hosts, const OnSeen& on_seen,
+                                 const std::function<void()>& on_done) {
+  const auto left = std::make_shared<std::size_t>(hosts.size());
+  for (const std::string& name : hosts) {
+    const auto host = host_of(name);
+    if (!host) {
+      if (--*left == 0) on_done();
+      continue;
+    }
     CheckRequest request{.patience = kLookPatience, .rights = true};
-    request.worker = WorkerMarks{.job_uuid = drilled_.uuid, .host = hosts_[i]};
+    request.worker = WorkerMarks{.job_uuid = drilled_.uuid, .host = name};
     ++awaited_;
-    injector_->look(HostId(i), request, [this, on_seen, name = hosts_[i]](const CheckOutcome& outcome) {
+    injector_->look(*host, request, [this, on_seen, on_done, left, name](const CheckOutcome& outcome) {
       --awaited_;
       const auto* answer = std::get_if<TimedAnswer>(&outcome);
       if (answer != nullptr && answer->answer.worker) on_seen(name, answer->answer);
+      if (--*left == 0) on_done();
     });
   }
+  if (hosts.empty()) on_done();
 }
 
-// A host that does not answer has nothing to say: it was struck, or is lost.
-void DrillSession::look_for_ranks() {
-  const auto check = std::make_shared<std::map<std::string, std::uint32_t>>();
-  const std::size_t at = record_.incarnations.size();
-  record_.incarnations.push_back({.at = wall_now(), .host = "", .ranks = 0, .doubled = {}});
-  look_on_hosts([this, check, at](const std::string&, const CheckAnswer& answer) {
-    drill::IncarnationCheck& seen = record_.incarnations[at];
+// A host that does not answer has nothing to say: it was struck, or is lost. Hosts are looked at one after the other: of
+// a gang that was started meanwhile two generations may have been met, and nothing is said.
+void DrillSession::look_for_ranks(const std::vector<std::string>& of_blow) {
+  struct Look {
+    std::map<std::string, std::uint32_t> processes;  // by rank
+    std::size_t events = 0;                          // before it
+  };
+  const auto look = std::make_shared<Look>();
+  look->events = record_.events.size();
+  const auto on_seen = [look](const std::string&, const CheckAnswer& answer) {
     for (const RankThere& rank : answer.worker->ranks) {
-      const std::string name = text(rank.mesh, "/", rank.rank);
-      const std::uint32_t before = (*check)[name];
-      const std::uint32_t now_there = (*check)[name] += rank.processes;
-      if (before == 0) ++seen.ranks;
-      if (before < 2 && now_there >= 2) seen.doubled.push_back(name);
+      look->processes[text(rank.mesh, "/", rank.rank)] += rank.processes;
     }
-  });
+  };
+  const auto on_done = [this, look] {
+    const auto meanwhile = record_.events.begin() + static_cast<std::ptrdiff_t>(look->events);
+    const bool started = std::any_of(meanwhile, record_.events.end(),
+                                     [](const JobEvent& event) { return event.kind == EventKind::kGangStarting; });
+    drill::IncarnationCheck seen{.at = wall_now(), .host = "", .ranks = 0, .doubled = {}};
+    seen.ranks = static_cast<std::uint32_t>(look->processes.size());
+    for (const auto& [rank, processes] : look->processes) {
+      if (processes > 1) seen.doubled.push_back(rank);
+    }
+    if (!started) record_.incarnations.push_back(std::move(seen));
+    core_.on_looked(now());
+    act();
+  };
+  look_on_hosts(hosts_.size() <= kMostLookedAt ? hosts_ : of_blow, on_seen, on_done);
 }
 
 void DrillSession::note_leftovers(const std::string& host, const CheckAnswer& answer) {
@@ -140,7 +143,8 @@ void DrillSession::note_leftovers(const std::string& host, const CheckAnswer& an
 
 void DrillSession::look_for_leftovers() {
   awaited_ = 0;
-  look_on_hosts([this](const std::string& host, const CheckAnswer& answer) { note_leftovers(host, answer); });
+  look_on_hosts(
+      hosts_, [this](const std::string& host, const CheckAnswer& answer) { note_leftovers(host, answer); }, [] {});
   const Instant end = boot_now() + kLooksByThen;
   loop_->at(end, [] {});
   while (awaited_ > 0 && boot_now() < end) loop_->run_once();

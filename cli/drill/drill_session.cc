@@ -124,6 +124,7 @@ void DrillSession::renew() {
     if (answer.ok()) {
       begun_ = true;
     } else if (answer.error().code == ErrorCode::kInvalid) {
+      if (!begun_) refused_ = answer.error().message;
       core_.cut_short(answer.error().message, now());
       act();
     }
@@ -260,8 +261,8 @@ void DrillSession::perform(const drill::DrillAction& action) {
     client_->request(
         OperatorRequest{.wish = OperatorWish::kRetry, .ranks = forgive->ranks, .hosts = {}, .who = words_.who},
         [](const Result<Accepted>&) {});  // what it could not forgive is seen by who is struck next
-  } else if (std::holds_alternative<drill::LookForRanks>(action)) {
-    look_for_ranks();
+  } else if (const auto* look = std::get_if<drill::LookForRanks>(&action)) {
+    look_for_ranks(look->hosts);
   } else if (const auto* phase = std::get_if<drill::SayPhase>(&action)) {
     say(phase->words);
   }

@@ -49,6 +49,8 @@ class DrillSession {
   void run();
   const JobView& job() const { return *job_; }
   bool interrupted() const { return record_.interrupted; }
+  // Why the supervisor did not let it begin; empty: it did, or never answered.
+  const std::string& refused() const { return refused_; }
   bool is_cut_short() const { return core_.is_cut_short(); }
   void ended(const Verdict& verdict) { record_.verdict = verdict; }
   // Of a job that has ended, what of it still runs on its hosts; of one that goes on, what of the faults is there yet.
@@ -82,8 +84,11 @@ class DrillSession {
   void strike(const drill::Blow& blow);
   void take_back(std::uint32_t number);
   void send(const DrillNotice& notice);
-  void look_for_ranks();
-  void look_on_hosts(const std::function<void(const std::string& host, const CheckAnswer&)>& on_seen);
+  void look_for_ranks(const std::vector<std::string>& of_blow);
+  using OnSeen = std::function<void(const std::string& host, const CheckAnswer&)>;
+  // on_done: all that could answer have.
+  void look_on_hosts(const std::vector<std::string>& hosts, const OnSeen& on_seen,
+                     const std::function<void()>& on_done);
   void note_leftovers(const std::string& host, const CheckAnswer& answer);
   std::optional<HostId> host_of(const std::string& name) const;
   void finish();
@@ -109,7 +114,8 @@ class DrillSession {
   Instant lost_at_ = Instant::never();
   Instant heard_at_;  // the last status
   Instant renew_at_;
-  bool asking_ = false;                                         // for the status
+  bool asking_ = false;  // for the status
+  std::string refused_;
   bool begun_ = false;                                          // the supervisor has agreed to the drill
   std::optional<drill::Blow> untold_;                           // the supervisor was lost before it answered
   std::map<std::uint32_t, drill::Injector::Ticket> in_effect_;  // by the blow's number

@@ -204,6 +204,7 @@ void DrillCore::strike_due(DrillNow now) {
 std::string DrillCore::obstacle(const Tracked& tracked) const {
   const DrillGuard& guard = plan_.scenario.guard;
   const std::uint32_t down = watch_.down();
+  if (looking_ > 0) return "hosts were looked at";
   if (open_blows() >= std::max(guard.max_gangs_down, 1U)) return "faults before it were not recovered from";
   if (down >= std::max(guard.max_gangs_down, 1U)) {
     return text(counted(down, "gang"), " of ", watch_.gangs().size(), " not up (guard.max_gangs_down)");
@@ -302,7 +303,13 @@ void DrillCore::close(Tracked& tracked, DrillNow now) {
   if (plan_.scenario.budgets == Budgets::kForgiven) {
     if (auto ranks = ranks_of(tracked.blow); !ranks.empty()) actions_.emplace_back(Forgive{std::move(ranks)});
   }
-  actions_.emplace_back(LookForRanks{});
+  ++looking_;
+  actions_.emplace_back(LookForRanks{hosts_of(tracked.blow)});
+}
+
+void DrillCore::on_looked(DrillNow now) {
+  if (looking_ > 0) --looking_;
+  on_tick(now);
 }
 
 std::vector<RankId> DrillCore::ranks_of(const Blow& blow) const {

@@ -67,7 +67,11 @@ struct TellTakenBack {
 struct Forgive {
   std::vector<RankId> ranks;
 };
-struct LookForRanks {};  // on every host, whether a rank runs twice
+// Whether a rank runs twice; answered by on_looked(), and nobody is struck before. Where a job has too many hosts to look
+// at each: those that the blow struck, and those that its ranks are on now.
+struct LookForRanks {
+  std::vector<std::string> hosts;
+};
 struct SayPhase {
   std::string words;  // one line for people
 };
@@ -91,6 +95,7 @@ class DrillCore {
   void on_struck(std::uint32_t number, const StruckSeen& seen, DrillNow now);
   // `felt`: nothing where nobody can say.
   void on_taken_back(std::uint32_t number, const std::string& error, std::optional<bool> felt, DrillNow now);
+  void on_looked(DrillNow now);
   void on_tick(DrillNow now);
   // Where the drill has not struck it, something else goes wrong here: what lasts is taken back.
   void on_supervisor_lost();
@@ -142,6 +147,7 @@ class DrillCore {
   void end_faults(DrillNow now);
   bool concerns(const Tracked& tracked, const JobEvent& event) const;
   std::vector<RankId> ranks_of(const Blow& blow) const;
+  std::vector<std::string> hosts_of(const Blow& blow) const;
   Tracked* find(std::uint32_t number);
   std::size_t open_blows() const;
   Duration longest_recovery(const Tracked& tracked) const;
@@ -158,6 +164,7 @@ class DrillCore {
   Instant faults_from_;
   std::vector<Entry> entries_;
   std::deque<Tracked> blows_;
+  std::uint32_t looking_ = 0;
   std::string cut_short_;
   std::uint64_t steps_at_control_ = 0;
   std::uint64_t steps_at_faults_ = 0;

@@ -95,7 +95,10 @@ void DrillCore::on_supervisor_lost() {
   });
   if (struck) return;
   for (const Tracked& tracked : blows_) {
-    if (tracked.life == Life::kOpen && !tracked.back) actions_.emplace_back(TakeBack{tracked.blow.number});
+    // What takes effect only now is taken back then.
+    const bool in_effect = tracked.life == Life::kOpen && !tracked.back;
+    const bool about_to_be = tracked.life == Life::kStriking && tracked.fault->can_last();
+    if (in_effect || about_to_be) actions_.emplace_back(TakeBack{tracked.blow.number});
   }
 }
 
@@ -107,6 +110,19 @@ bool DrillCore::recovered(const Tracked& tracked) const {
     const WatchedGang* const gang = watch_.find(struck.mesh, struck.gang);
     return gang == nullptr || gang->up() || gang->over();
   });
+}
+
+std::vector<std::string> DrillCore::hosts_of(const Blow& blow) const {
+  std::vector<std::string> hosts;
+  if (!blow.target.host.empty()) hosts.push_back(blow.target.host);
+  for (const BlowGang& struck : blow.target.gangs) {
+    const WatchedGang* const gang = watch_.find(struck.mesh, struck.gang);
+    if (gang == nullptr) continue;
+    for (const WatchedRank& rank : gang->ranks) {
+      if (std::find(hosts.begin(), hosts.end(), rank.host) == hosts.end()) hosts.push_back(rank.host);
+    }
+  }
+  return hosts;
 }
 
 }  // namespace monarch::drill

@@ -107,10 +107,13 @@ class FakeDrill {
   }
 
   bool has_spare = true;
+  bool answers_strikes = true;
   std::uint64_t steps_per_tick = 1;
   std::string refusal;
   std::string no_effect;
   std::optional<bool> felt;
+  bool answers_looks = true;
+  std::vector<std::string> looked;
   std::vector<std::string> done;
   std::vector<std::string> said;
 
@@ -136,6 +139,7 @@ class FakeDrill {
     } else if (const auto* strike = std::get_if<StrikeNow>(&action)) {
       const Blow& blow = strike->blow;
       done.push_back(text("strike ", blow.fault, " ", blow.target.host, "/", blow.target.rank));
+      if (!answers_strikes) return;
       core_->on_struck(blow.number, {no_effect, {100}, now().wall, now().wall, Duration()}, now());
       if (blow.lasts > Duration::zero()) lasting_[blow.number] = now_ + blow.lasts;
     } else if (const auto* back = std::get_if<TakeBack>(&action)) {
@@ -145,8 +149,10 @@ class FakeDrill {
       done.push_back(text("closed ", told->blow.number));
     } else if (const auto* forgive = std::get_if<Forgive>(&action)) {
       done.push_back(text("forgive ", forgive->ranks.size()));
-    } else if (std::holds_alternative<LookForRanks>(action)) {
+    } else if (const auto* look = std::get_if<LookForRanks>(&action)) {
       done.push_back("look");
+      looked = look->hosts;
+      if (answers_looks) core_->on_looked(now());
     } else if (const auto* said_now = std::get_if<SayPhase>(&action)) {
       said.push_back(said_now->words);
     }
@@ -286,6 +292,23 @@ TEST(DrillCore, DoesNotStrikeWhileAnotherFaultIsOpen) {
   EXPECT_EQ(std::count(drill.done.begin(), drill.done.end(), "tell 2"), 1);
 }
 
+TEST(DrillCore, StrikesNobodyWhileHostsAreLookedAt) {
+  Scenario scenario;
+  scenario.faults = {fault("kill"), fault("segv")};
+  FakeDrill drill(scenario);
+  drill.answers_looks = false;
+  drill.pass(Duration::seconds(4));
+  const BlowTarget first = drill.record().blows[0].target;
+  drill.fail(first.gangs.front().gang);
+  drill.recover(first.gangs.front().gang);
+  drill.pass(Duration::seconds(3));
+  EXPECT_EQ(drill.looked, (std::vector<std::string>{first.host}));
+  EXPECT_EQ(std::count(drill.done.begin(), drill.done.end(), "tell 2"), 0);
+  drill.core().on_looked(drill.now());
+  drill.pass(kTick);
+  EXPECT_EQ(std::count(drill.done.begin(), drill.done.end(), "tell 2"), 1);
+}
+
 TEST(DrillCore, SkipsAFaultWhoseTargetIsNotWellForTooLong) {
   Scenario scenario;
   scenario.faults = {fault("power-loss")};
@@ -356,6 +379,19 @@ TEST(DrillCore, TakesBackWhatLastsWhenTheSupervisorIsLostThatItHasNotStruck) {
     EXPECT_EQ(std::count(drill.done.begin(), drill.done.end(), "take back 1"), strikes_it ? 0 : 1);
     EXPECT_EQ(drill.record().blows[0].undone_at.has_value(), !strikes_it);
     EXPECT_FALSE(drill.core().over());
+  }
+}
+
+TEST(DrillCore, TakesBackWhatIsAboutToLastWhenTheSupervisorIsLost) {
+  for (const char* const name : {"hang", "kill"}) {
+    Scenario scenario;
+    scenario.faults = {fault(name)};
+    FakeDrill drill(scenario);
+    drill.answers_strikes = false;
+    drill.pass(Duration::seconds(4));
+    drill.core().on_supervisor_lost();
+    drill.pass(kTick);
+    EXPECT_EQ(std::count(drill.done.begin(), drill.done.end(), "take back 1"), name == std::string("hang") ? 1 : 0);
   }
 }
 
