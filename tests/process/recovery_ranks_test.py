@@ -85,7 +85,7 @@ class Ranks(recovery.RecoveryTest):
         run = self.start("run", self.program_job(
             ["python3", "rank.py"], hosts=2, slots=1,
             mesh={"gang": "host", "env": {"PYTHONPATH": harness.ROOT + "/scripts", "PYTHONDONTWRITEBYTECODE": "1"}},
-            supervision={"restart": {"max": 8}}))
+            supervision={"restart": {"max": 8}, "reallocate": {"max": 4}}))
         self.wait_for_marks("there", 2)
         self.signal_by_pid(self.pid_of(0))
         past = self.wait_for_event("gang.caught_up")
@@ -99,9 +99,16 @@ class Ranks(recovery.RecoveryTest):
         self.assertGreater(time["redone"], 15 * furthest, time)
         self.assertGreater(time["new"], 2 * 15 * 20, time)
         self.assertRegex(self.monarch("status").out, r"\n  time .*% new, .*% redone, .*% starting\n")
+        # A host that is lost takes nothing of that along.
+        self.kill(self.process("keeper", "v2"))
+        past = self.wait_for_event("gang.caught_up", 2)
+        furthest = int(next(e["details"]["furthest"] for e in self.events("gang.starting")
+                            if (e["details"]["gang"], e["generation"]) == ("1", 2)))
+        self.assertEqual((past["details"]["gang"], int(past["details"]["again"])), ("1", furthest), past)
+        self.assertGreaterEqual(furthest, 20)
         self.write("go", "")
         self.end_of(run, 0, "succeeded")
-        self.assertEqual(len(self.events("gang.caught_up")), 1)
+        self.assertEqual(len(self.events("gang.caught_up")), 2)
 
     def test_three_times_at_the_same_step(self):  # P05
         self.write("rank.py", jobs.PYTHON_MARK + "import os, sys, time\nimport monarch_rank as monarch\n"
