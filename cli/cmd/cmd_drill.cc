@@ -77,7 +77,7 @@ int drill_own_job(const Arguments& arguments, Context& context) {
   const auto wish = wish_of(std::move(*planned), arguments, context);
   if (!wish) return kExitUsage;
   if (arguments.has("dry-run")) {
-    write_out(context.terminal, dry_run_text(*wish, input.spec, context.terminal.out_colour));
+    write_out(context.terminal, dry_run_text(*wish, input.spec, nullptr, context.terminal.out_colour));
     return kExitOk;
   }
   const LaunchFacts& hosts = input.spec.launch.facts();
@@ -95,12 +95,18 @@ int drill_live_job(const Arguments& arguments, Context& context) {
     return usage(context, "the supervisor of this job is on another machine, from where alone its hosts are reached",
                  "run monarch drill there");
   }
+  const JobView& view = argument.job->view;
+  if (const auto verdict = view.verdict(); !view.live() && verdict.ok() && *verdict) {
+    return usage(context, text(view.id(), " is over: ", printable((*verdict)->reason)), "monarch ps shows what runs");
+  }
   auto planned = plan_live_drill(*argument.job, arguments, context);
   if (!planned) return kExitUsage;
   const auto wish = wish_of(std::move(*planned), arguments, context);
   if (!wish) return kExitUsage;
   if (arguments.has("dry-run")) {
-    write_out(context.terminal, dry_run_text(*wish, argument.job->spec, context.terminal.out_colour));
+    const auto rights = ask_rights(*argument.job, context);
+    if (!rights.ok()) return usage(context, text("--dry-run: ", rights.error().message));
+    write_out(context.terminal, dry_run_text(*wish, argument.job->spec, &*rights, context.terminal.out_colour));
     return kExitOk;
   }
   return run_live_drill(*argument.job, *wish, context);
@@ -116,7 +122,9 @@ int stop_drill(const Arguments& arguments, const Context& context) {
   const auto answer = ask(viewer_address(*endpoint),
                           DrillNotice{.what = DrillWhat::kStop, .who = text("monarch drill --stop, pid ", ::getpid())});
   if (!answer.ok()) {
-    return refuse(context, {.id = "E0928", .message = printable(answer.error().message), .help = ""}, kExitInternal);
+    const bool refused = answer.error().code == ErrorCode::kInvalid;
+    return refuse(context, {.id = "E0928", .message = printable(answer.error().message), .help = ""},
+                  refused ? kExitUsage : kExitInternal);
   }
   write_out(context.terminal, text(printable(answer->message), "\n"));
   return kExitOk;
@@ -145,7 +153,7 @@ Command drill_command() {
       {.name = "live", .value = "JOB", .help = "of a job that runs, and whose spec says drills: {allow: true}"},
       {.name = "fault", .value = "FAULT", .help = "with --live: this one, once; whom, by --mesh, --at, --rank, --host"},
       {.name = "for", .value = "DURATION", .help = "with --fault: how long it lasts"},
-      {.name = "faults", .value = "", .help = "show which faults there are"},
+      {.name = "faults", .value = "", .help = "show which faults there are; of a running JOB also on how many hosts"},
       {.name = "replay", .value = "FILE", .help = "measure again what a report.json has"},
       {.name = "expect", .value = "FILE", .help = "with --replay: by what this scenario expects"},
       {.name = "html", .value = "FILE", .help = "with --replay: write the page there"},

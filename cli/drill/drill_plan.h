@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/args/command.h"
+#include "cli/drill/drill_rights.h"
 #include "cli/drill/drill_run.h"
 #include "cli/job/job_argument.h"
 #include "cli/job/spec_input.h"
@@ -29,8 +30,8 @@ struct PlannedDrill {
 std::optional<PlannedDrill> plan_own_drill(const Arguments& arguments, const Context& context);
 std::optional<PlannedDrill> plan_live_drill(const OpenedJob& job, const Arguments& arguments, const Context& context);
 
-// Who would be struck when, where all of the job is well.
-std::string dry_run_text(const DrillWish& wish, const JobSpec& spec, bool colour);
+// Who would be struck when, where all of the job is well. `rights`: of a job that runs, else null.
+std::string dry_run_text(const DrillWish& wish, const JobSpec& spec, const JobRights* rights, bool colour);
 
 // What the command exits with.
 int show_faults(const Arguments& arguments, const Context& context);

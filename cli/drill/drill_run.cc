@@ -40,12 +40,14 @@ struct Drilled {
   // Ends the job, and says how; empty: it goes on.
   std::function<std::optional<Verdict>(const JobView& view, HowOver over)> end;
   std::function<std::unique_ptr<JobView>(const JobView& ended)> next = {};
+  int* exit_code = nullptr;  // of a drill that is refused; null: nobody asks
 };
 
 std::optional<drill::DrillRecord> refuse_drill(const Drilled& job, const Error& why, const Context& context) {
   say_error(context.terminal,
             {.id = "E0909", .message = text("the drill of ", job.view.id(), ": ", why.message), .help = ""});
   if (job.end) (void)job.end(job.view, HowOver::kCutShort);
+  if (job.exit_code != nullptr) *job.exit_code = why.code == ErrorCode::kInvalid ? kExitUsage : kExitInternal;
   return std::nullopt;
 }
 
@@ -70,6 +72,9 @@ std::optional<drill::DrillRecord> drill_job(const Drilled& job, const DrillWish&
   auto session = DrillSession::create(job.view, job.spec, context, job.signals, std::move(options));
   if (!session.ok()) return refuse_drill(job, session.error(), context);
   (*session)->run();
+  if (const std::string& refused = (*session)->refused(); !refused.empty()) {
+    return refuse_drill(job, Error{ErrorCode::kInvalid, printable(refused)}, context);
+  }
   if (job.end) {
     const HowOver over = (*session)->interrupted()    ? HowOver::kInterrupted
                          : (*session)->is_cut_short() ? HowOver::kCutShort
@@ -176,9 +181,11 @@ int run_live_drill(const OpenedJob& job, const DrillWish& wish, const Context& c
     return refuse(context, {.id = "E0908", .message = signals.error().message, .help = ""}, kExitInternal);
   }
   const std::string id = new_drill_id();
-  const auto record =
-      drill_job({.view = job.view, .spec = job.spec, .signals = **signals, .end = nullptr}, wish, id, context);
-  if (!record) return kExitInternal;
+  int refused_with = kExitInternal;
+  const Drilled drilled{
+      .view = job.view, .spec = job.spec, .signals = **signals, .end = nullptr, .next = {}, .exit_code = &refused_with};
+  const auto record = drill_job(drilled, wish, id, context);
+  if (!record) return refused_with;
   return leave_drill(*record, wish.places, text(job.view.path(), "/drill-", id), wish.json, context);
 }
 

@@ -52,6 +52,18 @@ std::string need_words(drill::FaultNeed need) {
   return "";
 }
 
+std::vector<std::string> with_rights(std::vector<std::string> titles, const JobRights* rights) {
+  if (rights != nullptr) titles.insert(titles.end(), {"ON HOSTS", "NOT ELSEWHERE, BECAUSE"});
+  return titles;
+}
+
+void add_rights(std::vector<Table::Cell>& row, const drill::Fault& fault, const JobRights* rights) {
+  if (rights == nullptr) return;
+  const drill::WhereHad had = drill::where_had(fault, rights->hosts, rights->traced);
+  row.push_back(plain_cell(text(had.hosts, " of ", rights->hosts.size())));
+  row.push_back(plain_cell(had.why_not));
+}
+
 // Where all of the job is well, as it is placed first.
 std::string first_target(const DrillWish& wish, std::uint32_t entry, const JobSpec& spec) {
   drill::DrillPlan plan{.scenario = wish.scenario,
@@ -89,25 +101,41 @@ Result<std::string> read_report(const std::string& path) {
 
 }  // namespace
 
-std::string dry_run_text(const DrillWish& wish, const JobSpec& spec, bool colour) {
-  Table table({"FAULT", "WHEN", "FIRST AT", "FOR", "NEEDS"});
+std::string dry_run_text(const DrillWish& wish, const JobSpec& spec, const JobRights* rights, bool colour) {
+  Table table(with_rights({"FAULT", "WHEN", "FIRST AT", "FOR", "NEEDS"}, rights));
   for (std::uint32_t i = 0; i < wish.scenario.faults.size(); ++i) {
     const drill::FaultEntry& entry = wish.scenario.faults[i];
     const drill::Fault& fault = *drill::find_fault(entry.fault);
-    table.add({plain_cell(entry.fault), plain_cell(when_words(entry)), plain_cell(first_target(wish, i, spec)),
-               plain_cell(entry.lasts > Duration::zero() ? to_text(entry.lasts) : ""),
-               plain_cell(need_words(fault.need))});
+    std::vector<Table::Cell> row = {
+        plain_cell(entry.fault), plain_cell(when_words(entry)), plain_cell(first_target(wish, i, spec)),
+        plain_cell(entry.lasts > Duration::zero() ? to_text(entry.lasts) : ""), plain_cell(need_words(fault.need))};
+    add_rights(row, fault, rights);
+    table.add(std::move(row));
   }
   return text(table.render(colour), "seed ", wish.seed, "; nothing is started\n");
 }
 
 int show_faults(const Arguments& arguments, const Context& context) {
-  (void)arguments;
-  Table table({"FAULT", "CLASS", "LASTS", "NEEDS", "DOES"});
+  std::optional<JobRights> rights;
+  if (const std::string named = arguments.positional(0); !named.empty()) {
+    const JobArgument argument = take_job(named, context);
+    if (argument.job == nullptr) return argument.exit_code;
+    auto asked = ask_rights(*argument.job, context);
+    if (!asked.ok()) {
+      return refuse(context, {.id = "E0909", .message = text("--faults: ", asked.error().message), .help = ""},
+                    asked.error().code == ErrorCode::kGone ? kExitUsage : kExitInternal);
+    }
+    rights = std::move(*asked);
+  }
+  const JobRights* const there = rights ? &*rights : nullptr;
+  Table table(with_rights({"FAULT", "CLASS", "LASTS", "NEEDS", "DOES"}, there));
   for (const drill::Fault& fault : drill::faults()) {
-    table.add({plain_cell(std::string(fault.name)), plain_cell(std::string(drill::name_of(fault.of))),
-               plain_cell(fault.can_last() ? to_text(fault.lasts) : ""), plain_cell(need_words(fault.need)),
-               plain_cell(std::string(fault.does))});
+    std::vector<Table::Cell> row = {plain_cell(std::string(fault.name)),
+                                    plain_cell(std::string(drill::name_of(fault.of))),
+                                    plain_cell(fault.can_last() ? to_text(fault.lasts) : ""),
+                                    plain_cell(need_words(fault.need)), plain_cell(std::string(fault.does))};
+    add_rights(row, fault, there);
+    table.add(std::move(row));
   }
   write_out(context.terminal, table.render(context.terminal.out_colour, context.terminal.out_columns));
   return kExitOk;

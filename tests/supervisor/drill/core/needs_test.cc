@@ -22,5 +22,22 @@ TEST(DrillNeeds, AreMetByWhatAHostAllows) {
   EXPECT_EQ(unmet_need(kTracing, FaultRights{}, kByTheirKeeper), "") << "there is no Yama";
 }
 
+TEST(DrillNeeds, AreToldOfAllHostsByWhatTheOthersLack) {
+  const auto traced = RanksTraced::kByTheirKeeper;
+  const FaultRights bare{.no_nft_because = "there is no nft", .tables = {}, .ptrace_scope = 1};
+  const std::vector<HostRights> hosts = {{.host = "v1", .rights = {}, .error = ""},
+                                         {.host = "v2", .rights = bare, .error = ""},
+                                         {.host = "v3", .rights = bare, .error = ""},
+                                         {.host = "v4", .rights = {}, .error = "it did not answer"}};
+  const WhereHad cut = where_had(*find_fault("cut"), hosts, traced);
+  EXPECT_EQ(cut.hosts, 1U);
+  EXPECT_EQ(cut.why_not, "v[2-3]: there is no nft; v4: it did not answer");
+  EXPECT_EQ(where_had(*find_fault("kill"), hosts, traced).hosts, 3U);
+  EXPECT_EQ(where_had(*find_fault("kill"), hosts, traced).why_not, "v4: it did not answer");
+  const WhereHad supervisor = where_had(*find_fault("supervisor-kill"), hosts, traced);
+  EXPECT_EQ(supervisor.hosts, 4U);
+  EXPECT_EQ(supervisor.why_not, "");
+}
+
 }  // namespace
 }  // namespace monarch::drill
