@@ -153,6 +153,12 @@ void DrillSession::on_verdict(const Verdict& verdict) {
   act();
 }
 
+void DrillSession::note_sample(const JobStatus& status, WallTime at) {
+  drill::DrillSample sample = drill::sample_of(status, core_.watch(), record_.meshes.size(), at);
+  sample.job = jobs_before_;
+  record_.samples.push_back(std::move(sample));
+}
+
 // What is in effect on the hosts of the job that has ended is taken back by the ends of its talks.
 void DrillSession::go_on_with_next() {
   client_.reset();
@@ -165,6 +171,9 @@ void DrillSession::go_on_with_next() {
   }
   awaited_ = 0;
   auto next = options_.next_job(*job_);
+  // What it did between the last time that it was asked and its end, it has left behind.
+  if (const auto status = job_->status_from_journal(spec_); status.ok()) note_sample(*status, wall_now());
+  ++jobs_before_;
   if (next == nullptr) {
     core_.cut_short("no job goes on from the one that has ended", now());
     return act();
@@ -219,7 +228,7 @@ void DrillSession::poll() {
       drilled_.supervisor_pid = status->supervisor_pid;
       const drill::DrillNow at = now();
       core_.on_status(*status, at);
-      record_.samples.push_back(drill::sample_of(*status, core_.watch(), record_.meshes.size(), at.wall));
+      note_sample(*status, at.wall);
       act();
     });
   }

@@ -75,6 +75,7 @@ class DrillSession {
   void on_verdict(const Verdict& verdict);
   void on_signals();
   void poll();
+  void note_sample(const JobStatus& status, WallTime at);
   void tick();
   void renew();
 
@@ -97,6 +98,7 @@ class DrillSession {
   const JobView* job_;
   const JobSpec& spec_;
   std::unique_ptr<JobView> next_;  // of a job that goes on from the first
+  std::uint32_t jobs_before_ = 0;
   const Context& context_;
   SignalFd& signals_;
   DrillSessionOptions options_;

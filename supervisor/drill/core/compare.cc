@@ -1,6 +1,9 @@
 #include "supervisor/drill/core/compare.h"
 
 #include <algorithm>
+#include <cstdint>
+
+#include "supervisor/core/state/ledger.h"
 
 namespace monarch::drill {
 
@@ -16,21 +19,6 @@ const DrillSample& sample_at(const std::vector<DrillSample>& samples, WallTime a
   return later == samples.begin() ? *later : *(later - 1);
 }
 
-// Of each rank of a gang what the gang did.
-double rank_steps(const DrillRecord& record, const DrillSample& from, const DrillSample& to) {
-  double steps = 0;
-  for (std::size_t mesh = 0; mesh < record.meshes.size(); ++mesh) {
-    if (mesh >= from.meshes.size() || mesh >= to.meshes.size()) break;
-    const auto& before = from.meshes[mesh].steps;
-    const auto& after = to.meshes[mesh].steps;
-    for (std::size_t gang = 0; gang < before.size() && gang < after.size(); ++gang) {
-      if (!before[gang] || !after[gang] || *after[gang] < *before[gang]) continue;
-      steps += static_cast<double>(*after[gang] - *before[gang]) * record.meshes[mesh].ranks_per_gang;
-    }
-  }
-  return steps;
-}
-
 // Of meshes that name steps.
 double stepping_ranks(const DrillRecord& record, const DrillSample& sample) {
   double ranks = 0;
@@ -42,22 +30,37 @@ double stepping_ranks(const DrillRecord& record, const DrillSample& sample) {
   return ranks;
 }
 
+// Rank-milliseconds in which new steps were done, of meshes that name some, since the job of this sample began.
+std::int64_t new_until(const DrillSample& sample) {
+  std::int64_t all = 0;
+  for (const DrillSample::Mesh& mesh : sample.meshes) {
+    const bool names =
+        std::any_of(mesh.steps.begin(), mesh.steps.end(), [](const auto& step) { return step.has_value(); });
+    for (const auto& [bin, milliseconds] : mesh.rank_milliseconds) {
+      if (names && bin == name_of(TimeBin::kNew)) all += milliseconds;
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 std::optional<CompareRun> compare_run(const DrillRecord& record) {
   if (record.samples.empty()) return std::nullopt;
-  const DrillSample& settled = sample_at(record.samples, record.control_from);
   const DrillSample& begun = sample_at(record.samples, record.control_to);
   const DrillSample& over = sample_at(record.samples, record.faults_to);
-  const double ranks = stepping_ranks(record, begun);
-  const double control = seconds_between(settled.at, begun.at);
   const double wall = seconds_between(begun.at, over.at);
-  const double usual = rank_steps(record, settled, begun);
-  if (ranks <= 0 || control <= 0 || usual <= 0) return std::nullopt;
-  const double seconds_of_step = ranks * control / usual;  // of one rank
-  const double lost = ranks * wall - rank_steps(record, begun, over) * seconds_of_step;
-  return CompareRun{.lost_rank_milliseconds = static_cast<std::int64_t>(std::max(lost, 0.0) * 1'000),
-                    .rank_milliseconds = static_cast<std::int64_t>(ranks * wall * 1'000)};
+  const double ranks = stepping_ranks(record, begun);
+  if (ranks <= 0 || wall <= 0) return std::nullopt;
+  std::int64_t done = 0;
+  const DrillSample* before = &begun;
+  for (const DrillSample& sample : record.samples) {
+    if (sample.at <= begun.at || sample.at > over.at) continue;
+    done += new_until(sample) - (sample.job == before->job ? new_until(*before) : 0);
+    before = &sample;
+  }
+  const auto all = static_cast<std::int64_t>(ranks * wall * 1'000);
+  return CompareRun{.lost_rank_milliseconds = std::max(all - done, std::int64_t{0}), .rank_milliseconds = all};
 }
 
 }  // namespace monarch::drill

@@ -1,7 +1,7 @@
 #pragma once
 
 // What a run lost while faults struck it, to be held against a run that stops and starts everything: rank-seconds in
-// which no step was done that had not been done before, a step taking what it took in control.
+// which no step was done that had not been done before, by the ledgers of all its jobs, and those between two jobs.
 //
 // Thread: a pure function.
 
@@ -11,7 +11,7 @@
 
 namespace monarch::drill {
 
-// Nothing: its ranks named no steps in control.
+// Nothing: its ranks have named no steps.
 std::optional<CompareRun> compare_run(const DrillRecord& record);
 
 }  // namespace monarch::drill

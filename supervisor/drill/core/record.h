@@ -63,6 +63,9 @@ struct DrillMesh {
   std::uint32_t ranks = 0;
   std::uint32_t ranks_per_gang = 1;
   bool sidecar = false;
+  // Of a rank that a signal has stopped: after so long its gang is started again; for ever: it is not. Nothing: the
+  // times of the record say it.
+  std::optional<Duration> hang = {};
 };
 
 // What the job's status said.
@@ -73,6 +76,7 @@ struct DrillSample {
     std::vector<std::pair<std::string, std::int64_t>> rank_milliseconds;  // by bin
   };
   WallTime at;
+  std::uint32_t job = 0;                                   // the first, or one that goes on from it
   std::vector<Mesh> meshes;                                // as in the record
   std::vector<std::pair<std::string, std::string>> hosts;  // name, phase
   std::uint32_t spares = 0;                                // that are connected
@@ -97,7 +101,7 @@ struct DrillTimes {
   Duration suspect_after;
   Duration lost_after;
   Duration lease;
-  std::optional<Duration> hang;  // nothing: nobody is started again for a hang
+  std::optional<Duration> hang;  // where meshes do not say it; nothing: nobody is started again for a hang
 };
 
 struct CompareRun {
