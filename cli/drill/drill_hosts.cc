@@ -97,8 +97,8 @@ void DrillSession::look_on_hosts(const std::vector<std::string>& hosts, const On
   if (hosts.empty()) on_done();
 }
 
-// A host that does not answer has nothing to say: it was struck, or is lost. Hosts are looked at one after the other: of
-// a gang that was started meanwhile two generations may have been met, and nothing is said.
+// A host that does not answer has nothing to say: it was struck, or is lost. Hosts are looked at one after the other:
+// of a gang that was started meanwhile two generations may have been met, and nothing is said.
 void DrillSession::look_for_ranks(const std::vector<std::string>& of_blow) {
   struct Look {
     std::map<std::string, std::uint32_t> processes;  // by rank

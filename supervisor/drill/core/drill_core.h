@@ -67,8 +67,8 @@ struct TellTakenBack {
 struct Forgive {
   std::vector<RankId> ranks;
 };
-// Whether a rank runs twice; answered by on_looked(), and nobody is struck before. Where a job has too many hosts to look
-// at each: those that the blow struck, and those that its ranks are on now.
+// Whether a rank runs twice; answered by on_looked(), and nobody is struck before. Where a job has too many hosts to
+// look at each: those that the blow struck, and those that its ranks are on now.
 struct LookForRanks {
   std::vector<std::string> hosts;
 };

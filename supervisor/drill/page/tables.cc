@@ -94,10 +94,10 @@ std::string fault_table(const DrillRecord& record, const DrillReport& report) {
     const Blow& blow = record.blows[i];
     const FaultFigures& figures = figures_of(report, i);
     const bool struck = blow.end != BlowEnd::kSkipped;
-    table.add({text(blow.number), text("<code>", page_text(blow.fault), "</code>"),
-               page_text(target_words(blow)), struck ? moment_words(record, when_struck(blow)) : "–",
-               words_of(figures.ttd), figures.seen_by.empty() ? "–" : page_text(figures.seen_by), words_of(figures.ttf),
-               words_of(figures.tts), words_of(figures.ours), words_of(figures.ttr),
+    table.add({text(blow.number), text("<code>", page_text(blow.fault), "</code>"), page_text(target_words(blow)),
+               struck ? moment_words(record, when_struck(blow)) : "–", words_of(figures.ttd),
+               figures.seen_by.empty() ? "–" : page_text(figures.seen_by), words_of(figures.ttf), words_of(figures.tts),
+               words_of(figures.ours), words_of(figures.ttr),
                struck ? text(figures.gangs_started, " of ", figures.gangs_expected) : "–",
                decimals(static_cast<double>(figures.redone_rank_milliseconds) / 1000), taken_back_words(record, blow),
                state_cell(blow, figures)});
