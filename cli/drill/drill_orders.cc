@@ -4,6 +4,7 @@
 
 #include "supervisor/core/spec/placement.h"
 #include "supervisor/drill/core/faults.h"
+#include "supervisor/drill/scenario/hang_times.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -56,25 +57,21 @@ DrillNotice notice_of(const drill::Blow& blow, DrillWhat what, const DrillWords&
 std::vector<drill::DrillMesh> drill_meshes(const JobSpec& spec) {
   std::vector<drill::DrillMesh> meshes;
   for (const MeshSpec& mesh : spec.meshes) {
-    meshes.push_back(
-        {.name = mesh.name, .ranks = mesh.size(), .ranks_per_gang = mesh.gang_size(), .sidecar = mesh.sidecar});
+    meshes.push_back({.name = mesh.name,
+                      .ranks = mesh.size(),
+                      .ranks_per_gang = mesh.gang_size(),
+                      .sidecar = mesh.sidecar,
+                      .hang = drill::restart_of_stopped(mesh).value_or(Duration::forever())});
   }
   return meshes;
 }
 
 drill::DrillTimes drill_times(const JobSpec& spec) {
-  drill::DrillTimes times{.heartbeat = spec.supervision.heartbeat,
-                          .suspect_after = spec.supervision.suspect_after,
-                          .lost_after = spec.supervision.lost_after,
-                          .lease = spec.supervision.lease,
-                          .hang = {}};
-  for (const MeshSpec& mesh : spec.meshes) {
-    const HangPolicy& hang = mesh.supervision.hang;
-    const auto step = hang.phases.find("step");
-    if (hang.action != HangAction::kRestart || step == hang.phases.end() || !step->second.written) continue;
-    if (step->second.longest) times.hang = std::max(times.hang.value_or(Duration::zero()), *step->second.longest);
-  }
-  return times;
+  return {.heartbeat = spec.supervision.heartbeat,
+          .suspect_after = spec.supervision.suspect_after,
+          .lost_after = spec.supervision.lost_after,
+          .lease = spec.supervision.lease,
+          .hang = {}};
 }
 
 JobStatus status_as_placed(const JobSpec& spec) {

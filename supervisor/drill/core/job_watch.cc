@@ -1,23 +1,11 @@
 #include "supervisor/drill/core/job_watch.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "supervisor/drill/core/measure_run.h"
+
 namespace monarch::drill {
-
-namespace {
-
-std::optional<std::uint64_t> number_in(const JobEvent& event, std::string_view detail) {
-  for (const auto& [name, value] : event.details) {
-    std::uint64_t number = 0;
-    if (name != detail) continue;
-    if (std::from_chars(value.data(), value.data() + value.size(), number).ec == std::errc()) return number;
-  }
-  return std::nullopt;
-}
-
-}  // namespace
 
 JobWatch::JobWatch(std::vector<DrillMesh> meshes) : meshes_(std::move(meshes)) {
   for (std::uint32_t mesh = 0; mesh < meshes_.size(); ++mesh) {
@@ -66,8 +54,8 @@ void JobWatch::on_event(const JobEvent& event) {
   }
   if (event.kind == EventKind::kGangStarting) {
     gang->started = event.generation;
-    const auto furthest = number_in(event, "furthest");
-    gang->behind = furthest && number_in(event, "from_step").value_or(0) < *furthest;
+    const auto furthest = number_of(event, "furthest");
+    gang->behind = furthest && number_of(event, "from_step").value_or(0) < *furthest;
   }
   // Where no step is done again, to be ready is all there is.
   const bool ready = event.kind == EventKind::kGangReady && !gang->behind;
@@ -105,7 +93,7 @@ const WatchedGang* JobWatch::gang_of(const JobEvent& event) const {
   if (event.mesh.empty() || name_of(event.kind).substr(0, 5) != "gang.") return nullptr;
   const auto mesh = mesh_of(event.mesh);
   // A mesh of one gang need not name it.
-  return mesh ? find(*mesh, static_cast<std::uint32_t>(number_in(event, "gang").value_or(0))) : nullptr;
+  return mesh ? find(*mesh, static_cast<std::uint32_t>(number_of(event, "gang").value_or(0))) : nullptr;
 }
 
 bool JobWatch::all_up() const {

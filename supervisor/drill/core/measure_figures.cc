@@ -184,6 +184,13 @@ Spread spread_of(std::vector<Duration> values) {
   return {.n = static_cast<std::uint32_t>(values.size()), .p50 = at(50), .p95 = at(95), .max = values.back()};
 }
 
+std::optional<Duration> hang_limit(const DrillRecord& record, const Blow& blow) {
+  for (const BlowGang& gang : blow.target.gangs) {
+    if (gang.mesh < record.meshes.size() && record.meshes[gang.mesh].hang) return record.meshes[gang.mesh].hang;
+  }
+  return record.times.hang;
+}
+
 ExpectedGangs expected_gangs(const Run& run, const Blow& blow, const Fault& fault) {
   const DrillTimes& times = run.record->times;
   const auto struck = static_cast<std::uint32_t>(blow.target.gangs.size());
@@ -195,9 +202,11 @@ ExpectedGangs expected_gangs(const Run& run, const Blow& blow, const Fault& faul
     case FaultCost::kItsGang:
     case FaultCost::kItsGangs: return {struck, struck};
     case FaultCost::kIfFelt: return {0, struck};
-    case FaultCost::kBySpec:
-      if (!times.hang || longest < *times.hang) return {};
-      return {shortest > std::min(*times.hang, kLongest) + kAroundLimit ? struck : 0, struck};
+    case FaultCost::kBySpec: {
+      const auto hang = hang_limit(*run.record, blow);
+      if (!hang || longest < *hang) return {};
+      return {shortest > std::min(*hang, kLongest) + kAroundLimit ? struck : 0, struck};
+    }
     case FaultCost::kByLength:
       if (longest < std::min(times.lost_after, times.lease)) return {};
       return {

@@ -166,6 +166,7 @@ void each_field(Io& io, T& mesh) {
   io("ranks", mesh.ranks);
   io("ranks_per_gang", mesh.ranks_per_gang);
   io("sidecar", mesh.sidecar);
+  io("hang", mesh.hang);
 }
 
 template <class Io, Is<DrillTimes> T>

@@ -120,6 +120,17 @@ TEST(Measure, SeesAHangThatGoesOnAndOneThatIsEnded) {
   EXPECT_EQ(report.faults[1].ours, Duration::milliseconds(3300));
 }
 
+TEST(Measure, KnowsOfEachMeshAfterHowLongOneThatIsStoppedIsStartedAgain) {
+  for (const Duration hang : {Duration::seconds(2), Duration::seconds(20), Duration::forever()}) {
+    DrillRun run;
+    run.blow("hang", 40, run.rank(3), 8);
+    run.rank_event(40.1, EventKind::kRankStopped, 3);
+    DrillRecord record = run.done();
+    record.meshes[0].hang = hang;
+    EXPECT_EQ(measure(record).faults[0].gangs_expected, hang == Duration::seconds(2) ? 1U : 0U);
+  }
+}
+
 TEST(Measure, SeesASupervisorReturnAndOneThatStoodStill) {
   DrillRun run;
   run.blow("supervisor-kill", 30, {});
