@@ -58,13 +58,12 @@ Injector::Ticket Injector::strike(Reached where, StrikeOrder order, Duration las
                                   OnUndone on_undone) {
   const Ticket ticket = next_++;
   Running& running = running_[ticket];
+  running.where = where;
+  running.order = order;
   running.lasts = lasts;
   running.on_injected = std::move(on_injected);
   running.on_undone = std::move(on_undone);
-  running.talk = reach_.open(where, [this, ticket](const LaunchFailure& why) {
-    undone(ticket,
-           {.error = text("the talk with the host ended before its time (", failure_text(why), ")"), .felt = {}});
-  });
+  running.talk = reach_.open(where, [this, ticket](const LaunchFailure& why) { let_go_on(ticket, why); });
   // The host has more time than we wait: a talk whose end is lost is over there by itself.
   CheckRequest blow{.life = lasts + patience_ * 2, .patience = patience_, .strike = std::move(order)};
   // First a word of it: what it takes to begin would be taken for a difference of the clocks.
@@ -107,10 +106,31 @@ void Injector::end(Ticket ticket) {
   loop_.cancel(std::exchange(running.timer, 0));
   running.talk->ask(
       {.life = patience_, .patience = patience_, .undo = true}, [this, ticket](const CheckOutcome& outcome) {
+        if (const auto* lost = std::get_if<LaunchFailure>(&outcome)) return let_go_on(ticket, *lost);
         const auto* timed = std::get_if<TimedAnswer>(&outcome);
         const auto felt = timed != nullptr && timed->answer.struck ? timed->answer.struck->felt : std::nullopt;
         undone(ticket, {.error = injected_of(outcome).error, .felt = felt});
       });
+}
+
+// The host has taken it back with the talk, unless whatever ended that has killed all who would have: Slurm ends a step,
+// and logind a session, by killing everybody in it. A talk of its own sees to those who would stand still for ever.
+void Injector::let_go_on(Ticket ticket, const LaunchFailure& why) {
+  const auto found = running_.find(ticket);
+  if (found == running_.end()) return;
+  Running& running = found->second;
+  running.phase = Phase::kEnding;
+  loop_.cancel(std::exchange(running.timer, 0));
+  const std::string lost = text("the talk with the host ended before its time (", failure_text(why), ")");
+  if (running.order.what != StrikeWhat::kStop) return undone(ticket, {.error = lost, .felt = {}});
+  running.talk.reset();
+  running.talk = reach_.open(running.where, {});
+  running.talk->ask({.life = patience_, .patience = patience_, .strike = running.order, .undo = true},
+                    [this, ticket, lost](const CheckOutcome& outcome) {
+                      const std::string error = injected_of(outcome).error;
+                      undone(ticket,
+                             {.error = error.empty() ? "" : text(lost, ", and another one: ", error), .felt = {}});
+                    });
 }
 
 void Injector::undone(Ticket ticket, const Undone& what) {

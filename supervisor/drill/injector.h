@@ -70,6 +70,8 @@ class Injector {
   };
   struct Running {
     Phase phase = Phase::kStriking;
+    Reached where;
+    StrikeOrder order;
     Duration lasts;
     OnInjected on_injected;
     OnUndone on_undone;
@@ -86,6 +88,7 @@ class Injector {
   void start_looks();
   void injected(Ticket ticket, const Injected& what);
   void end(Ticket ticket);
+  void let_go_on(Ticket ticket, const LaunchFailure& why);
   void undone(Ticket ticket, const Undone& what);
 
   EventLoop& loop_;

@@ -201,6 +201,8 @@ class LeaseTest(LiveTest):
             code = drill.wait(60)
             self.assertEqual(code == 130, end == "ctrl_c", f"{what}: {code}: {drill!r}")
             self.assertIn("report: ", drill.out + drill.err, what)
+            if fault in ("freeze", "hang"):
+                self.assertNotIn("in effect still", drill.err, what)
         self.assertNotIn("gang.failed", self.kinds(), what)
         return drill
 
@@ -223,9 +225,7 @@ class Lease(LeaseTest):
 
 
 class SlurmLease(slurm.SlurmTest, LeaseTest):
-    """The talk with a node is an srun here. Of one that is killed slurmstepd tells its task nothing."""
-
-    WAITS = ("stopped", "session")
+    """The talk with a node is an srun here. With one that is killed its step is: the check and its guard."""
 
     def session(self):
         drill = {process.pid for process in self.find("monarch", "drill")}
@@ -240,7 +240,7 @@ class SlurmLease(slurm.SlurmTest, LeaseTest):
         run = self.salloc(2, "run", spec)
         self.wait_for_marks("there", 4)
         self.job_id, = self.jobs()
-        for end in ("check", "ctrl_c", "stopped", "drill"):
+        for end in ("session", "check", "ctrl_c", "stopped", "drill"):
             print(f"# the end of {end}", flush=True)
             self.try_round(f"freeze, and the end of {end}", "freeze", end)
         self.stop(run)

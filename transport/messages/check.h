@@ -110,8 +110,8 @@ struct CheckRequest {
   std::vector<TokenOrder> read;
   std::optional<WorkerMarks> worker = {};  // look for it
   std::optional<StrikeOrder> strike = {};  // in effect until the next one, `undo`, or the talk's end
-  bool undo = false;                       // take the last strike back
-  bool rights = false;                     // tell which faults the host allows
+  bool undo = false;    // take the last strike back; with `strike`: one of a talk that is lost, which stops somebody
+  bool rights = false;  // tell which faults the host allows
 };
 MONARCH_FIELDS(CheckRequest, words, life, patience, look, wake_gpus, first_door, last_door, calls, folders, programs,
                write, read, worker, strike, undo, rights)

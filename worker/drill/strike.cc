@@ -49,6 +49,16 @@ Result<std::unique_ptr<Strike>> Strike::begin(const StrikeOrder& order, Duration
   return strike;
 }
 
+Status Strike::let_go_on(const StrikeOrder& order, Duration patience) {
+  if (!is_job_uuid(order.job_uuid)) return Error{ErrorCode::kInvalid, "that is not the uuid of a job"};
+  if (order.what != StrikeWhat::kStop) {
+    return Error{ErrorCode::kUnsupported, "only its own process knows how to take it back"};
+  }
+  auto effect = plan_effect(order);
+  if (!effect.ok()) return effect.error().code == ErrorCode::kNotFound ? Status() : effect.error();
+  return (*effect)->give_back(patience);
+}
+
 // A child that lives as long as this process, and then undoes what it did not.
 Status Strike::guard() {
   int ends[2];

@@ -24,6 +24,9 @@ class Strike {
  public:
   // Once it is seen to be in effect. kTimeout: it is not within `patience`; what was done of it is taken back.
   static Result<std::unique_ptr<Strike>> begin(const StrikeOrder& order, Duration patience);
+  // Whatever stands still of whom the order means goes on: of a strike whose process was killed, and its guarding child
+  // with it. Nobody is there: nothing stands still. kUnsupported: it stops nobody.
+  static Status let_go_on(const StrikeOrder& order, Duration patience);
   ~Strike() { (void)undo(Duration::seconds(5)); }  // whoever wants to know calls it before
   Strike(const Strike&) = delete;
   Strike& operator=(const Strike&) = delete;

@@ -142,6 +142,10 @@ class Check {
     strike_.reset();
     if (!undone.ok()) return {.error = undone.error().message, .struck = {}, .felt = felt};
     if (!request.strike) return {.error = {}, .struck = {}, .felt = felt};
+    if (request.undo) {
+      const Status goes_on = Strike::let_go_on(*request.strike, request.patience);
+      return {.error = goes_on.ok() ? "" : goes_on.error().message, .struck = {}};
+    }
     auto begun = Strike::begin(*request.strike, request.patience);
     if (!begun.ok()) return {.error = begun.error().message, .struck = {}};
     strike_ = std::move(*begun);

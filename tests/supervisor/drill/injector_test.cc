@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -119,6 +120,29 @@ TEST_F(InjectorTest, TakesEverythingBackWithItsEnd) {
   injector_.reset();
   EXPECT_TRUE(run_until([&] { return state() != 'T' || look_often(); }, Duration::seconds(60)));
   EXPECT_FALSE(undone_.has_value()) << "nobody is told any more";
+}
+
+// As Slurm ends a step, and logind a session.
+TEST_F(InjectorTest, LetsGoOnWhatItHasStoppedWhereTheCheckWasKilledWithItsGuard) {
+  (void)strike({.what = StrikeWhat::kStop}, Duration::seconds(1'000));
+  ASSERT_TRUE(is_injected());
+  EXPECT_EQ(state(), 'T');
+  const auto is_check = [](pid_t pid) {
+    const std::vector<std::string> arguments = arguments_of(pid);
+    return arguments.size() == 2 && arguments[1] == "check";
+  };
+  int guards = 0;
+  for (const ProcessEntry& entry :
+       with_descendants(list_processes(), [](const ProcessEntry& one) { return one.pid == ::getpid(); })) {
+    if (!is_check(entry.pid) || !is_check(entry.parent)) continue;
+    ++guards;
+    (void)::kill(entry.pid, SIGKILL);
+    (void)::kill(entry.parent, SIGKILL);
+  }
+  ASSERT_EQ(guards, 1);
+  ASSERT_TRUE(run_until([&] { return undone_.has_value(); }, Duration::seconds(60)));
+  EXPECT_EQ(*undone_, "");
+  EXPECT_NE(state(), 'T');
 }
 
 // Sessions are threads, and who has threads forks no more.
