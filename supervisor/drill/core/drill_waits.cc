@@ -20,7 +20,9 @@ std::string why_not_up(const WatchedGang& gang, const std::string& mesh) {
   if (!gang.runs()) return text(whose, " is ", printable(gang.phase));
   const auto unready =
       std::find_if(gang.ranks.begin(), gang.ranks.end(), [](const WatchedRank& rank) { return !rank.ready; });
-  if (unready == gang.ranks.end()) return text(whose, " is not past where it was when it failed");
+  if (unready == gang.ranks.end()) {
+    return text(whose, gang.started == 0 ? " has failed" : " is not past where it was when it failed");
+  }
   const auto others = std::count_if(unready + 1, gang.ranks.end(), [](const WatchedRank& rank) { return !rank.ready; });
   const auto first = gang.gang * gang.ranks.size() + static_cast<std::size_t>(unready - gang.ranks.begin());
   return text(mesh, "/", first, " on ", printable(unready->host),
@@ -48,8 +50,10 @@ std::string JobWatch::missing() const {
 
 // Empty: nothing that has no time of its own.
 std::string DrillCore::awaited(DrillNow now) const {
-  if (phase_ == Phase::kSettling && up_since_ == Instant::never()) {
-    return text("the job has not settled yet: ", watch_.missing());
+  if (phase_ == Phase::kSettling) {
+    const std::string missing = watch_.missing();
+    return text("the job has not settled yet: ",
+                missing.empty() ? text("it has to be up for ", to_text(plan_.scenario.settle)) : missing);
   }
   if (phase_ != Phase::kFaults) return "";
   for (const Tracked& tracked : blows_) {

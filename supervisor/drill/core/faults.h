@@ -27,6 +27,7 @@ enum class FaultCost : std::uint8_t {
   kItsGangs,  // of the host, which is lost
   kBySpec,    // its gang, where `hang.action` is restart and it lasts longer than the limit; else nobody
   kByLength,  // its gangs, where it lasts longer than lost_after and the lease; else nobody
+  kByKeeper,  // its gangs, where lost_after may come before the keeper has another daemon; else nobody
   kIfFelt,    // its gang, where its program runs into it; else nobody, and it is inert
 };
 

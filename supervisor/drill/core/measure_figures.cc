@@ -13,6 +13,8 @@ namespace {
 
 // Around a limit either may happen.
 constexpr Duration kAroundLimit = Duration::seconds(2);
+// A keeper whose daemon stands still ends it after two seconds, and starts another one.
+constexpr Duration kDaemonReplaced = Duration::seconds(3);
 
 // The last of the gangs that failed; nothing: one of them never came so far, or none failed.
 std::optional<WallTime> last_of(const BlowStory& story, std::optional<WallTime> GangStory::*when) {
@@ -207,6 +209,9 @@ ExpectedGangs expected_gangs(const Run& run, const Blow& blow, const Fault& faul
       if (!hang || longest < *hang) return {};
       return {shortest > std::min(*hang, kLongest) + kAroundLimit ? struck : 0, struck};
     }
+    case FaultCost::kByKeeper:
+      if (longest < times.lost_after || times.lost_after > kDaemonReplaced) return {};
+      return {0, struck};
     case FaultCost::kByLength:
       if (longest < std::min(times.lost_after, times.lease)) return {};
       return {

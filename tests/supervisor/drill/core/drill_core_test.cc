@@ -230,6 +230,7 @@ TEST(DrillCore, NamesWhoIsMissingAndEndsWhereTheJobDoesNotSettle) {
   Scenario scenario;
   scenario.faults = {fault("kill")};
   FakeDrill drill(scenario);
+  drill.pass(Duration::milliseconds(100));
   drill.fail(1);
   drill.pass(Duration::seconds(31));
   ASSERT_EQ(drill.said.size(), 1U);

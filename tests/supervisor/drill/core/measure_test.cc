@@ -131,6 +131,20 @@ TEST(Measure, KnowsOfEachMeshAfterHowLongOneThatIsStoppedIsStartedAgain) {
   }
 }
 
+TEST(Measure, LetsADaemonThatStandsStillCostItsHostWhereThatIsSoonGivenUp) {
+  for (const Duration lost_after : {Duration::seconds(2), Duration::seconds(5)}) {
+    DrillRun run;
+    run.blow("daemon-hang", 40, run.host("h1"), 4);
+    run.event(40.5, EventKind::kHostSuspect, "h1");
+    run.event(42, EventKind::kHostLost, "h1");
+    run.recovers(0, 40, {.failed = 42, .started = 43.2, .running = 43.3, .first_step = 44, .caught_up = 45});
+    run.record().times.lost_after = lost_after;
+    const DrillReport report = measure(run.done());
+    EXPECT_EQ(report.faults[0].ttd, Duration::milliseconds(500));
+    EXPECT_EQ(report.faults[0].note.empty(), lost_after == Duration::seconds(2)) << report.faults[0].note;
+  }
+}
+
 TEST(Measure, SeesASupervisorReturnAndOneThatStoodStill) {
   DrillRun run;
   run.blow("supervisor-kill", 30, {});
