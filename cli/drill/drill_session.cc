@@ -147,9 +147,11 @@ void DrillSession::on_verdict(const Verdict& verdict) {
   if (options_.next_job && !core_.over()) return loop_->defer([this] { go_on_with_next(); });
   const Duration after =
       Duration::nanoseconds(wall_now().nanoseconds_since_epoch - record_.started.nanoseconds_since_epoch);
-  core_.cut_short(text("the job ended by itself after ", to_text(Duration::seconds(after.count_milliseconds() / 1'000)),
-                       ": ", printable(verdict.reason)),
-                  now());
+  core_.cut_short(
+      text("the job ended by itself after ", to_text(Duration::seconds(after.count_milliseconds() / 1'000)), ": ",
+           printable(verdict.reason),
+           verdict.outcome == Outcome::kSucceeded ? "; a drill needs a program that goes on for as long" : ""),
+      now());
   act();
 }
 
