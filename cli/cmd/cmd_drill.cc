@@ -180,7 +180,8 @@ Command drill_command() {
       .flags = std::move(flags),
       .positionals = {{.name = "SCENARIO", .help = "a file that says which faults strike whom, and what is expected"},
                       {.name = "SPEC", .help = "the job, where the scenario names none"}},
-      .run = run_drill};
+      .run = run_drill,
+      .program = "ARGS"};
 }
 
 }  // namespace monarch
