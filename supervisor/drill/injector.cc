@@ -113,8 +113,9 @@ void Injector::end(Ticket ticket) {
       });
 }
 
-// The host has taken it back with the talk, unless whatever ended that has killed all who would have: Slurm ends a step,
-// and logind a session, by killing everybody in it. A talk of its own sees to those who would stand still for ever.
+// The host has taken it back with the talk, unless whatever ended that has killed all who would have: Slurm ends a
+// step, and logind a session, by killing everybody in it. A talk of its own sees to those who would stand still for
+// ever.
 void Injector::let_go_on(Ticket ticket, const LaunchFailure& why) {
   const auto found = running_.find(ticket);
   if (found == running_.end()) return;

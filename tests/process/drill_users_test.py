@@ -26,7 +26,8 @@ class DrillUsers(users.UserTest):
         drill = self.start("drill", self.path("checkout/configs/drills", f"{name}.yaml"), "--seed", str(seed), "--out", f"out-{seed}")
         done = drill.finished(150)
         self.assertEqual(done.status, 0, f"{done}\n{self.supervisor_log()}")
-        self.assertRegex(done.out.splitlines()[-1], rf"\Adrill {name}: passed, \d faults seen, 0 inert, ours p95 .*; report: out-{seed}/report\.html\Z")
+        self.assertRegex(done.out.splitlines()[-1],
+                         rf"\Adrill {name}: passed, \d faults seen, 0 inert, ours p95 .*; report: out-{seed}/report\.html\Z")
         report = json.loads(self.read("work", f"out-{seed}", "report.json"))
         self.assertEqual([fault["fault"] for fault in report["faults"]], faults)
         self.assertEqual((report["verdict"], report["leftovers"]), ("passed", []))
