@@ -189,6 +189,15 @@ void put_output(const Run& run, DrillReport& report) {
 }
 
 // "0.09 s (process) 6.1 s (host)"
+// Of those that need not be seen, too.
+std::size_t seen_faults(const DrillRecord& record, const DrillReport& report) {
+  std::size_t seen = 0;
+  for (std::size_t i = 0; i < report.faults.size() && i < record.blows.size(); ++i) {
+    if (report.faults[i].seen && record.blows[i].end == BlowEnd::kEffective) ++seen;
+  }
+  return seen;
+}
+
 std::string ours_words(const DrillReport& report) {
   std::string words;
   for (const ClassFigures& figures : report.classes) {
@@ -284,8 +293,8 @@ void put_verdict(const Run& run, DrillReport& report) {
   }
   const std::string skipped = report.skipped > 0 ? text(", ", report.skipped, " skipped") : "";
   report.sentence = printable(text("drill ", run.record->scenario.name, ": ", name_of(report.verdict), first,
-                                   first.empty() ? ", " : "; ", counted(report.seen, "fault"), " seen, ", report.inert,
-                                   " inert", skipped, ours_words(report)));
+                                   first.empty() ? ", " : "; ", counted(seen_faults(*run.record, report), "fault"),
+                                   " seen, ", report.inert, " inert", skipped, ours_words(report)));
 }
 
 }  // namespace monarch::drill

@@ -75,7 +75,7 @@ TEST(DrillOrders, KnowTheJobByItsSpec) {
   const JobSpec spec = two_gangs();
   ASSERT_EQ(drill_meshes(spec).size(), 1U);
   EXPECT_EQ(drill_meshes(spec)[0].ranks_per_gang, 2U);
-  EXPECT_EQ(drill_times(spec).hang, Duration::seconds(3));
+  EXPECT_EQ(drill_meshes(spec)[0].hang, Duration::seconds(3));
   const JobStatus status = status_as_placed(spec);
   ASSERT_EQ(status.hosts.size(), 3U);
   EXPECT_EQ(status.hosts[2].role, "spare");

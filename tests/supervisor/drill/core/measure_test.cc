@@ -141,6 +141,7 @@ TEST(Measure, LetsADaemonThatStandsStillCostItsHostWhereThatIsSoonGivenUp) {
     run.record().times.lost_after = lost_after;
     const DrillReport report = measure(run.done());
     EXPECT_EQ(report.faults[0].ttd, Duration::milliseconds(500));
+    EXPECT_NE(report.sentence.find("1 fault seen, 0 inert"), std::string::npos) << report.sentence;
     EXPECT_EQ(report.faults[0].note.empty(), lost_after == Duration::seconds(2)) << report.faults[0].note;
   }
 }
