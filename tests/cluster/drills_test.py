@@ -83,13 +83,19 @@ class LiveTest(DrillTest):
 
     def begin(self, **supervision):
         self._worlds or self.world(2)
-        spec = self.ssh_job("mark there; exec " + COUNT, mesh={"gang": "host", "env": {"PYTHONPATH": host_faults.SCRIPTS}},
+        spec = self.ssh_job("exec " + COUNT, mesh={"gang": "host", "env": {"PYTHONPATH": host_faults.SCRIPTS}},
                             supervision={**PATIENT, **supervision}, drills={"allow": True})
         done = self.monarch("up", "-q", spec)
         self.assertEqual(done.status, 0, done)
-        self.job_id = done.out.strip()
-        self.wait_for_marks("there", 4)
-        self.told = self.seen = None
+        self.wait_for_ranks(done.out.strip())
+
+    def wait_for_ranks(self, job):
+        """Until each has executed its program: one that has not is a shell yet."""
+        wait_for(lambda: len(self.ranks()) == 4, lambda: f"ranks that count: {self.ranks()}\n{self.supervisor_log()}")
+        self.job_id = job
+
+    def ranks(self):
+        return [process for _, process in self.on_hosts() if process.program.startswith("python3")]
 
     def end(self):
         self.assertEqual(self.monarch("stop", self.job_id).status, 0)
@@ -100,7 +106,7 @@ class LiveTest(DrillTest):
 
     def there(self):
         """What a fault may change on the hosts, but for what stands still."""
-        ranks = [process for _, process in self.on_hosts() if process.program.startswith("python3")]
+        ranks = self.ranks()
         return {"ranks": sorted(process.pid for process in ranks),
                 "limits": {process.pid: world.read(f"/proc/{process.pid}/limits") for process in ranks},
                 "shm": [sorted(os.listdir(host.path("/dev/shm"))) for host in self.w.hosts],
@@ -235,11 +241,10 @@ class SlurmLease(slurm.SlurmTest, LeaseTest):
         if slurm.why_not():
             self.skipTest(slurm.why_not())
         self.slurm(2, alike=True)
-        spec = self.slurm_job("mark there; exec " + COUNT, mesh={"gang": "host", "env": {"PYTHONPATH": host_faults.SCRIPTS}},
+        spec = self.slurm_job("exec " + COUNT, mesh={"gang": "host", "env": {"PYTHONPATH": host_faults.SCRIPTS}},
                               supervision=PATIENT, drills={"allow": True})
         run = self.salloc(2, "run", spec)
-        self.wait_for_marks("there", 4)
-        self.job_id, = self.jobs()
+        self.wait_for_ranks(wait_for(self.jobs, "a job")[0])
         for end in ("session", "check", "ctrl_c", "stopped", "drill"):
             print(f"# the end of {end}", flush=True)
             self.try_round(f"freeze, and the end of {end}", "freeze", end)
