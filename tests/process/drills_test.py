@@ -52,6 +52,15 @@ class Drills(jobs.JobTest):
         self.assertEqual(again.status, 1, again)
         self.assert_nothing_left()
 
+    def test_the_report_of_a_soak_is_measured_again(self):
+        kept = os.path.join(DRILLS, "soak.report.json")
+        self.assertLessEqual(os.path.getsize(kept), 300 << 10)
+        with open(kept, encoding="utf-8") as file:
+            said = json.load(file)["sentence"]
+        again = self.monarch("drill", "--replay", kept, "--html", "page.html")
+        self.assertEqual((again.status, again.out), (0, said + "\n"), again)
+        self.assertLessEqual(len(self.read("work", "page.html")), 300 << 10)
+
     def test_the_readmes_line_for_ci_holds(self):
         with open(os.path.join(harness.ROOT, "README.md"), encoding="utf-8") as file:
             words = re.search(r"- run: build/cli/monarch (drill --smoke train.yaml [^`]*)", file.read())[1].split()
