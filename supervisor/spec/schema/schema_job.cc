@@ -146,8 +146,7 @@ constexpr KeyRow kJobRows[] = {
     {.path = "drills.allow",
      .type = kBool,
      .default_value = "false",
-     .doc = "faults may be injected into it while it runs: monarch drill --live; any process of the user may trace its "
-            "ranks"},
+     .doc = "faults may be injected while it runs: monarch drill --live; whatever the user runs may trace its ranks"},
     {.path = "takeover",
      .type = kWord,
      .default_value = "none",
