@@ -135,6 +135,8 @@ class OneStep(slurm.SlurmTest):
                                                    mesh={"gang": "host"}, supervision=KNOWN_BY_SLURM))
         for host in ("h1", "h2"):
             run.wait_for_err(rf"host\.ready {host}:")
+        # A host that is lost before its ranks were ever begun is one that does not start, and there is no other here.
+        wait_for(lambda: len(self.hosts_of_marks("up")) == 2, lambda: f"ranks of both\n{run!r}\n{self.supervisor_log()}")
         wait_for(lambda: os.path.exists(s.node_hosts[2].path(f"{self.HELD}/held")), self.supervisor_log)
         return s, run
 
