@@ -77,6 +77,7 @@ void DrillSession::take_back(std::uint32_t number) {
 
 void DrillSession::look_on_hosts(const std::vector<std::string>& hosts, const OnSeen& on_seen,
                                  const std::function<void()>& on_done) {
+  if (injector_ == nullptr) return on_done();  // its job has ended, and none goes on from it
   const auto left = std::make_shared<std::size_t>(hosts.size());
   for (const std::string& name : hosts) {
     const auto host = host_of(name);

@@ -142,9 +142,7 @@ std::optional<drill::DrillRecord> drill_peer(const SpecInput& input, const Drill
     unused = std::move(next.signals);
     return std::move(next.view);
   };
-  DrillWish peer = wish;
-  peer.scenario.guard.max_gangs_down = std::max(peer.scenario.guard.max_gangs_down, 1U);
-  return drill_job(drilled, peer, new_drill_id(), context);
+  return drill_job(drilled, wish, new_drill_id(), context);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ namespace monarch {
 namespace {
 
 constexpr Duration kPollPeriod = Duration::milliseconds(250);
+constexpr std::size_t kSampleBytes = 64U << 20U;
 constexpr Duration kTickPeriod = Duration::milliseconds(20);
 constexpr Duration kAgainPeriod = Duration::milliseconds(100);
 constexpr Duration kNoSupervisor = Duration::seconds(30);  // then nobody starts one any more
@@ -100,7 +101,7 @@ void DrillSession::connect_or_retry() {
 void DrillSession::on_connected() {
   lost_at_ = Instant::never();
   renew();
-  if (untold_) tell(drill::Blow(*untold_));
+  for (const auto& [number, blow] : std::map(untold_)) tell(blow);
 }
 
 void DrillSession::on_lost() {
@@ -159,18 +160,17 @@ void DrillSession::note_sample(const JobStatus& status, WallTime at) {
   drill::DrillSample sample = drill::sample_of(status, core_.watch(), record_.meshes.size(), at);
   sample.job = jobs_before_;
   record_.samples.push_back(std::move(sample));
+  drill::thin(record_.samples, kSampleBytes);
 }
 
 // What is in effect on the hosts of the job that has ended is taken back by the ends of its talks.
 void DrillSession::go_on_with_next() {
   client_.reset();
   asking_ = false;
-  untold_.reset();
+  untold_.clear();
   injector_.reset();
   reach_.reset();
-  for (const auto& [number, ticket] : std::exchange(in_effect_, {})) {
-    core_.on_taken_back(number, "", std::nullopt, now());
-  }
+  in_effect_.clear();
   awaited_ = 0;
   auto next = options_.next_job(*job_);
   // What it did between the last time that it was asked and its end, it has left behind.
@@ -184,7 +184,7 @@ void DrillSession::go_on_with_next() {
   job_ = next_.get();
   record_.verdict.reset();
   last_event_ = 0;
-  core_.on_new_job();
+  core_.on_new_job(now());
   if (const Status reached = reach(); !reached.ok()) {
     core_.cut_short(reached.error().message, now());
     return act();
@@ -280,16 +280,18 @@ void DrillSession::perform(const drill::DrillAction& action) {
 }
 
 void DrillSession::tell(const drill::Blow& blow) {
-  untold_ = blow;
+  untold_.insert_or_assign(blow.number, blow);
   if (client_ == nullptr) return;
   say(text("fault ", blow.number, ": ", blow_words(blow)));
   client_->request(notice_of(blow, DrillWhat::kFault, words_),
                    [this, number = blow.number](const Result<Accepted>& answer) {
                      const bool refused = !answer.ok() && answer.error().code == ErrorCode::kInvalid;
                      const bool late = !answer.ok() && answer.error().code == ErrorCode::kTimeout;
-                     if (late && untold_) return tell(drill::Blow(*untold_));
+                     const auto known = untold_.find(number);
+                     if (known == untold_.end()) return;
+                     if (late) return tell(drill::Blow(known->second));
                      if (!answer.ok() && !refused) return;  // the supervisor is lost: the next one is told
-                     untold_.reset();
+                     untold_.erase(known);
                      core_.on_told(number, refused ? answer.error().message : "", now());
                      act();
                    });

@@ -119,7 +119,7 @@ class DrillSession {
   bool asking_ = false;  // for the status
   std::string refused_;
   bool begun_ = false;                                          // the supervisor has agreed to the drill
-  std::optional<drill::Blow> untold_;                           // the supervisor was lost before it answered
+  std::map<std::uint32_t, drill::Blow> untold_;                 // the supervisor has not answered yet; by number
   std::map<std::uint32_t, drill::Injector::Ticket> in_effect_;  // by the blow's number
   std::uint32_t awaited_ = 0;                                   // under way
   bool finishing_ = false;

@@ -244,7 +244,7 @@ void DrillCore::on_struck(std::uint32_t number, const StruckSeen& seen, DrillNow
     blow.end = BlowEnd::kInert;
     blow.why = seen.error;
     tracked->back = true;
-    return close(*tracked, now);
+    return close(*tracked);
   }
   blow.end = BlowEnd::kEffective;
   blow.struck_at = seen.struck_at;
@@ -282,11 +282,11 @@ void DrillCore::close_open(DrillNow now) {
         tracked.blow.why = text("not recovered from within ", to_text(longest_recovery(tracked)),
                                 missing.empty() ? "" : ": ", missing);
       }
-      close(tracked, now);
+      close(tracked);
       continue;
     }
     if (tracked.quiet_since == Instant::never()) tracked.quiet_since = now.at;
-    if (now.at >= tracked.quiet_since + kQuiet) close(tracked, now);
+    if (now.at >= tracked.quiet_since + kQuiet) close(tracked);
   }
 }
 
@@ -295,9 +295,8 @@ Duration DrillCore::longest_recovery(const Tracked& tracked) const {
          kLongestRecovery;
 }
 
-void DrillCore::close(Tracked& tracked, DrillNow now) {
+void DrillCore::close(Tracked& tracked) {
   tracked.life = Life::kClosed;
-  (void)now;
   actions_.emplace_back(TellTakenBack{tracked.blow});
   if (tracked.blow.end == BlowEnd::kInert && tracked.blow.struck.empty()) return;
   if (plan_.scenario.budgets == Budgets::kForgiven) {
@@ -305,6 +304,18 @@ void DrillCore::close(Tracked& tracked, DrillNow now) {
   }
   ++looking_;
   actions_.emplace_back(LookForRanks{hosts_of(tracked.blow)});
+}
+
+// Whoever was to say what came of a blow, or what there is on a host, has gone with the job.
+void DrillCore::on_new_job(DrillNow now) {
+  watch_.on_new_job();
+  looking_ = 0;
+  const std::string ended = "its job had ended before it was known to be in effect";
+  for (Tracked& tracked : blows_) {
+    if (tracked.life == Life::kTold) skip(tracked, ended);
+    if (tracked.life == Life::kStriking) on_struck(tracked.blow.number, {.error = ended, .struck = {}}, now);
+    if (tracked.life == Life::kOpen) on_taken_back(tracked.blow.number, "", std::nullopt, now);
+  }
 }
 
 void DrillCore::on_looked(DrillNow now) {

@@ -100,7 +100,7 @@ class DrillCore {
   // Where the drill has not struck it, something else goes wrong here: what lasts is taken back.
   void on_supervisor_lost();
   // The job has ended, and another one goes on from it.
-  void on_new_job() { watch_.on_new_job(); }
+  void on_new_job(DrillNow now);
   // The job has ended, somebody wants no more of it, or the supervisor refuses to be drilled on.
   void cut_short(const std::string& why, DrillNow now);
 
@@ -142,7 +142,7 @@ class DrillCore {
   std::string obstacle(const Tracked& tracked) const;
   void close_open(DrillNow now);
   bool recovered(const Tracked& tracked) const;
-  void close(Tracked& tracked, DrillNow now);
+  void close(Tracked& tracked);
   void skip(Tracked& tracked, const std::string& why);
   void end_faults(DrillNow now);
   bool concerns(const Tracked& tracked, const JobEvent& event) const;

@@ -135,4 +135,19 @@ DrillSample sample_of(const JobStatus& status, const JobWatch& watch, std::size_
   return sample;
 }
 
+void thin(std::vector<DrillSample>& samples, std::size_t most) {
+  if (samples.size() < 4) return;
+  std::size_t bytes = samples.back().hosts.size() * sizeof samples.back().hosts.front();
+  for (const DrillSample::Mesh& mesh : samples.back().meshes) {
+    bytes += mesh.steps.size() * sizeof mesh.steps.front() + mesh.phases.size() * sizeof mesh.phases.front();
+  }
+  if ((sizeof(DrillSample) + bytes) * samples.size() <= most) return;
+  std::vector<DrillSample> kept;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const bool last = i + 1 == samples.size() || samples[i + 1].job != samples[i].job;
+    if (i % 2 == 0 || last) kept.push_back(std::move(samples[i]));
+  }
+  samples = std::move(kept);
+}
+
 }  // namespace monarch::drill

@@ -310,6 +310,41 @@ TEST(DrillCore, StrikesNobodyWhileHostsAreLookedAt) {
   EXPECT_EQ(std::count(drill.done.begin(), drill.done.end(), "tell 2"), 1);
 }
 
+TEST(DrillCore, WaitsForNobodyWhoHasGoneWithAJobThatEnded) {
+  Scenario scenario;
+  scenario.faults = {fault("kill"), fault("segv")};
+  FakeDrill drill(scenario);
+  drill.answers_strikes = false;
+  drill.pass(Duration::seconds(4));
+  drill.core().on_new_job(drill.now());
+  EXPECT_EQ(drill.record().blows[0].end, BlowEnd::kInert);
+  drill.answers_strikes = true;
+  drill.answers_looks = false;
+  drill.pass(Duration::seconds(1));
+  ASSERT_EQ(std::count(drill.done.begin(), drill.done.end(), "tell 2"), 1);
+  const std::uint32_t gang = drill.record().blows[1].target.gangs.front().gang;
+  drill.fail(gang);
+  drill.recover(gang);
+  drill.pass(Duration::seconds(1));
+  drill.core().on_new_job(drill.now());
+  drill.pass(Duration::seconds(5));
+  EXPECT_TRUE(drill.core().over());
+}
+
+TEST(DrillSamples, AreThinnedWhereTheyAreTooManyAndKeepTheEndOfEachJob) {
+  std::vector<DrillSample> samples;
+  for (int i = 0; i < 1'000; ++i) {
+    samples.push_back({.at = {i}, .job = i < 500 ? 0U : 1U, .meshes = {}, .hosts = {}});
+  }
+  thin(samples, std::size_t{1} << 30U);
+  EXPECT_EQ(samples.size(), 1'000U);
+  thin(samples, 50'000);
+  EXPECT_EQ(samples.size(), 502U);
+  EXPECT_EQ(samples.back().at, WallTime{999});
+  EXPECT_TRUE(
+      std::any_of(samples.begin(), samples.end(), [](const DrillSample& one) { return one.at == WallTime{499}; }));
+}
+
 TEST(DrillCore, SkipsAFaultWhoseTargetIsNotWellForTooLong) {
   Scenario scenario;
   scenario.faults = {fault("power-loss")};
