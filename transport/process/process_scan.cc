@@ -21,6 +21,7 @@ namespace {
 
 constexpr Duration kLook = Duration::milliseconds(20);
 constexpr int kLooksAtAnExec = 20;
+constexpr int kSettledLooks = 4;
 constexpr int kBetweenLooksMilliseconds = 1;
 constexpr unsigned long long kExiting = 0x4;  // PF_EXITING of Linux's sched.h (proc_pid_stat(5))
 
@@ -84,15 +85,19 @@ std::vector<pid_t> numbers_in(const std::string& path) {
 // its new memory, and nothing is in it yet (execve(2), proc_pid_environ(5)). Taken for an answer that would be a tree
 // without the process. What has ended, threads of the kernel and what has cleared its environment are not waited for.
 std::string environment_of(pid_t pid) {
+  int settled = 0;  // looks at which it executed nothing: one may lie between two programs
   for (int look = 0;; ++look) {
     std::string content = read_all(text("/proc/", pid, "/environ"));
     if (!content.empty() || look == kLooksAtAnExec) return content;
     const auto entry = read_process(pid);
     char program[8];
-    const bool executes = entry && !entry->dead() && read_all(text("/proc/", pid, "/cmdline")).empty() &&
-                          ::readlink(text("/proc/", pid, "/exe").c_str(), program, sizeof program) > 0;
-    if (!executes) return read_all(text("/proc/", pid, "/environ"));  // it may have come meanwhile
-    (void)::poll(nullptr, 0, kBetweenLooksMilliseconds);
+    const bool runs =
+        entry && !entry->dead() && ::readlink(text("/proc/", pid, "/exe").c_str(), program, sizeof program) > 0;
+    if (!runs) return read_all(text("/proc/", pid, "/environ"));  // it may have come meanwhile
+    const bool executes = read_all(text("/proc/", pid, "/cmdline")).empty();
+    settled = executes ? 0 : settled + 1;
+    if (settled == kSettledLooks) return content;
+    if (executes) (void)::poll(nullptr, 0, kBetweenLooksMilliseconds);
   }
 }
 
