@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "transport/base/time.h"
@@ -68,6 +69,9 @@ struct StrikeOrder {
 };
 MONARCH_FIELDS(StrikeOrder, what, whom, job_uuid, host, mesh, rank, processes, address, ports, way, percent, size,
                supervisor_pid, job_directory)
+
+// How the tables of nft begin that a cut makes; the number of the process that made one follows.
+inline constexpr std::string_view kStrikeTables = "monarch_drill_";
 
 inline constexpr std::uint64_t kFloodBytes = 1U << 20U;
 

@@ -115,7 +115,7 @@ class Cut final : public Effect {
 }  // namespace
 
 PlannedEffect plan_cut(const StrikeOrder& order) {
-  const std::string table = text("monarch_drill_", ::getpid());
+  const std::string table = text(kStrikeTables, ::getpid());
   MONARCH_ASSIGN(std::string script, cut_script(order, table));
   return std::unique_ptr<Effect>(std::make_unique<Cut>(table, std::move(script)));
 }

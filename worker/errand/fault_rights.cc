@@ -15,7 +15,6 @@ namespace monarch {
 namespace {
 
 constexpr std::array kNft = {"/usr/sbin/nft", "/sbin/nft", "/usr/bin/nft"};  // a login's PATH may lack these folders
-constexpr std::string_view kTablePrefix = "monarch_drill_";
 constexpr Duration kPatience = Duration::seconds(3);
 
 // proc(5): CapEff.
@@ -39,7 +38,7 @@ std::vector<std::string> drill_tables(std::string_view listing) {
     const std::string_view line = listing.substr(0, listing.find('\n'));
     listing.remove_prefix(std::min(line.size() + 1, listing.size()));
     const std::string_view name = line.substr(line.rfind(' ') + 1);  // npos + 1 is 0
-    if (name.starts_with(kTablePrefix)) tables.emplace_back(name);
+    if (name.starts_with(kStrikeTables)) tables.emplace_back(name);
   }
   return tables;
 }

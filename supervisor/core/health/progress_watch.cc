@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "supervisor/core/spec/given_times.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -16,8 +17,6 @@ constexpr std::string_view kStep = "step";
 constexpr Duration kLeastAuto = Duration::seconds(120);
 constexpr std::int64_t kTimesLongest = 10;
 
-// Somebody who looks at a process with `kill -STOP` and goes on within this is no failure.
-constexpr Duration kStoppedGrace = Duration::seconds(3);
 constexpr Duration kFrozenGrace = Duration::seconds(5);
 
 // One lost or late beat is a pause; a longer one says that the host did not run, or was not heard.

@@ -6,6 +6,7 @@
 #include "supervisor/core/job/job_core.h"
 #include "supervisor/core/job/occupants.h"
 #include "supervisor/core/recovery/restart_budget.h"
+#include "supervisor/core/spec/given_times.h"
 #include "transport/base/assert.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
@@ -14,8 +15,6 @@ namespace monarch {
 
 namespace {
 
-// A host that was lost is tried again after this, twice as long each time.
-constexpr Duration kFirstReturn = Duration::seconds(30);
 constexpr Duration kLongestReturn = Duration::seconds(600);
 
 // From the end of its orphan_ttl until a worker has ended its ranks and itself.

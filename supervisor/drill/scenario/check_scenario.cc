@@ -1,4 +1,5 @@
 #include "supervisor/drill/scenario/check_scenario.h"
+#include "supervisor/core/spec/given_times.h"
 
 #include <algorithm>
 #include <utility>
@@ -13,9 +14,6 @@ namespace monarch::drill {
 namespace {
 
 constexpr std::int64_t kBeatsOfControl = 10;
-
-// A host that was lost is launched again after this at the earliest (supervisor/core/job/job_core_refill.cc).
-constexpr Duration kReturnsAfter = Duration::seconds(30);
 
 const YamlNode* node_at(const YamlNode* node, std::initializer_list<std::string_view> way) {
   for (const std::string_view key : way) node = value_of(node, key);
@@ -114,7 +112,7 @@ NoReplacement no_replacement(const ScenarioCheck& check, std::uint32_t others) {
   }
   return {.why = text("the job has ", others == 0 ? "no host" : counted(others, "host"), " beside those of its ranks"),
           .help = text("give the job spares, or let losses be further apart: a lost host is tried again after ",
-                       write_duration(kReturnsAfter)),
+                       write_duration(kFirstReturn)),
           .other = spares_in_spec(check)};
 }
 
@@ -137,12 +135,12 @@ void check_losses(const ScenarioCheck& check) {
   std::stable_sort(losses.begin(), losses.end(), [](const Loss& a, const Loss& b) { return a.at < b.at; });
   for (std::size_t i = 0; i < losses.size(); ++i) {
     const auto out = std::count_if(losses.begin(), losses.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                                   [&](const Loss& loss) { return losses[i].at - loss.at < kReturnsAfter; });
+                                   [&](const Loss& loss) { return losses[i].at - loss.at < kFirstReturn; });
     if (out <= static_cast<std::ptrdiff_t>(others)) continue;
     const std::size_t entry = losses[i].entry;
     const std::string costs =
         out == 1 ? "costs a host"
-                 : text("is fault number ", out, " that costs a host within ", write_duration(kReturnsAfter));
+                 : text("is fault number ", out, " that costs a host within ", write_duration(kFirstReturn));
     NoReplacement nobody = no_replacement(check, others);
     check.report.error("E0507", check.in_fault(entry, {"fault"}),
                        {.message = text("`faults[", entry, "]` ", costs, ", and ", nobody.why),

@@ -2,14 +2,9 @@
 
 #include <algorithm>
 
+#include "supervisor/core/spec/given_times.h"
+
 namespace monarch::drill {
-
-namespace {
-
-// What a rank that a signal stopped is given, whatever the spec writes (supervisor/core/health/progress_watch.cc).
-constexpr Duration kStoppedGrace = Duration::seconds(3);
-
-}  // namespace
 
 std::optional<Duration> restart_of_stopped(const MeshSpec& mesh) {
   const HangPolicy& hang = mesh.supervision.hang;

@@ -30,9 +30,10 @@ class StruckSlow : public Struck {
                                     "    time.sleep(100)\n"
                                     "if os.fork() == 0: time.sleep(100)\n"
                                     "threading.Thread(target=idle, daemon=True).start()\n"
-                                    "while not os.path.exists(sys.argv[1]): pass\n"
+                                    "end = time.monotonic() + 100\n"
+                                    "while not os.path.exists(sys.argv[1]) and time.monotonic() < end: pass\n"
                                     "threading.Thread(target=time.sleep, args=[100], daemon=True).start()\n"
-                                    "while True: pass\n",
+                                    "while time.monotonic() < end: pass\n",
                                     path("more")});
     begin_with(options);
     const auto is_ready = [&] {
