@@ -1,6 +1,7 @@
 #include "transport/output/log_file.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -44,6 +45,14 @@ int write_all(int fd, std::string_view bytes, std::uint64_t position, std::size_
 
 // The file is as good as before, and waits for room.
 bool is_full(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
+
+// What a pipe holds, where its bytes are to stay.
+enum class Held : std::uint8_t { kNothing, kBytes, kEnd };
+Held held_by(int pipe) {
+  pollfd look{pipe, POLLIN, 0};
+  if (::poll(&look, 1, 0) <= 0) return Held::kNothing;
+  return (look.revents & POLLIN) != 0 ? Held::kBytes : Held::kEnd;
+}
 
 bool parse_number(std::string_view& rest, std::uint64_t& number) {
   while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
@@ -159,6 +168,19 @@ LogFile::Taken LogFile::take(int pipe, std::size_t limit) {
     limit = static_cast<std::size_t>(std::min<std::uint64_t>(limit, options_.max_bytes - size_));
   }
   return splices_ ? move(pipe, limit) : copy(pipe, limit);
+}
+
+LogFile::Taken LogFile::take_or_wait(int pipe, std::size_t limit) {
+  if (file_.valid()) return take(pipe, limit);
+  const Status opened = open();
+  const int error = opened.ok() ? 0 : opened.error().errno_value;
+  if (error != EMFILE && error != ENFILE) return take(pipe, limit);
+  switch (held_by(pipe)) {
+    case Held::kNothing: return {.outcome = Outcome::kEmpty};
+    case Held::kBytes: return {.outcome = Outcome::kWaits};
+    case Held::kEnd: break;
+  }
+  return {.outcome = Outcome::kEnded};
 }
 
 LogFile::Taken LogFile::move(int pipe, std::size_t limit) {

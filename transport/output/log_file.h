@@ -48,6 +48,7 @@ class LogFile {
     kLost,     // the disk did not take them: they are in `lost`, and would be at `offset`
     kEmpty,    // nothing is there now
     kEnded,    // nothing will ever be there
+    kWaits,    // this process has no descriptor for the file just now: they stay in the pipe
   };
   struct Taken {
     Outcome outcome = Outcome::kEmpty;
@@ -64,6 +65,8 @@ class LogFile {
   Status open();
   // Moves at most `limit` bytes.
   Taken take(int pipe, std::size_t limit);
+  // The same, and kWaits instead of kLost where a descriptor is all that is missing.
+  Taken take_or_wait(int pipe, std::size_t limit);
   // Appends `bytes`; how many of them the disk took. What it did not is the caller's still, and is not counted as lost.
   std::size_t put(std::string_view bytes);
   // What was there is given up, and the next byte is the one at `offset`.

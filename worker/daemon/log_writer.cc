@@ -17,6 +17,7 @@ namespace monarch::daemon {
 namespace {
 
 constexpr std::size_t kMeshNameBytes = 32;
+constexpr Duration kLookAgain = Duration::milliseconds(20);  // nothing tells that there is a descriptor again
 
 // It becomes a directory's name, whoever sent it: a mesh's, or with `-` that of what is none of the spec's.
 bool is_mesh_name(const std::string& name) {
@@ -54,7 +55,7 @@ LogWriter::LogWriter(EventLoop& loop, Options options, OutputSink& sink, Handler
 
 LogWriter::~LogWriter() {
   for (const auto& [incarnation, source] : sources_) {
-    for (const auto& stream : source->streams) loop_.forget(stream->watch);
+    for (const auto& stream : source->streams) unwatch(*stream);
     loop_.cancel(source->grace);
   }
   loop_.cancel(tell_timer_);
@@ -96,21 +97,51 @@ Status LogWriter::start_stream(Source& source, Stream& stream) {
   if (flags < 0 || ::fcntl(stream.pipe.get(), F_SETFL, flags | O_NONBLOCK) != 0) {
     return errno_error("making a rank's pipe non-blocking", errno);
   }
-  if (const Status opened = stream.file.open(); !opened.ok()) {
+  const Status opened = stream.file.open();
+  const int error = opened.ok() ? 0 : opened.error().errno_value;
+  if (!opened.ok() && error != EMFILE && error != ENFILE) {
     log_warn("output is lost until this is mended: ", opened.error().message);
     stream.failing_before = true;  // said here
     totals_.failure = opened.error().message;
   }
   stream.streamed = stream.file.end_offset();  // what a daemon before this one wrote is read from the file
+  return watch(source, stream);
+}
+
+Status LogWriter::watch(Source& source, Stream& stream) {
   MONARCH_ASSIGN(stream.watch, loop_.watch(stream.pipe.get(), Interest::kRead,
                                            [this, &source, &stream](Readiness) { on_ready(source, stream); }));
   return {};
 }
 
+void LogWriter::unwatch(Stream& stream) {
+  loop_.forget(std::exchange(stream.watch, 0));
+  loop_.cancel(std::exchange(stream.look_again, 0));
+}
+
+// A generation that ends as the next begins has descriptors that are about to be free.
+LogFile::Taken LogWriter::take(Stream& stream) {
+  const bool has_patience =
+      stream.short_since == Instant::never() || loop_.now() < stream.short_since + kDescriptorPatience;
+  LogFile::Taken taken = has_patience ? stream.file.take_or_wait(stream.pipe.get(), limits::kOutputChunkBytes)
+                                      : stream.file.take(stream.pipe.get(), limits::kOutputChunkBytes);
+  if (taken.outcome == LogFile::Outcome::kWritten) stream.short_since = Instant::never();
+  return taken;
+}
+
+void LogWriter::read_later(Source& source, Stream& stream) {
+  if (stream.short_since == Instant::never()) stream.short_since = loop_.now();
+  unwatch(stream);
+  stream.look_again = loop_.at(loop_.now() + kLookAgain, [this, &source, &stream] {
+    stream.look_again = 0;
+    if (!watch(source, stream).ok()) read_later(source, stream);
+  });
+}
+
 void LogWriter::on_ready(Source& source, Stream& stream) {
   // Before the bytes are there: who looks for what is newer than a time must not pass over them.
   stream.times.note(stream.file.end_offset(), wall_now());
-  const LogFile::Taken taken = stream.file.take(stream.pipe.get(), limits::kOutputChunkBytes);
+  const LogFile::Taken taken = take(stream);
   account(stream);
   hold(stream, taken.lost);
   if (taken.bytes > 0) source.last_output_at = loop_.now();
@@ -124,6 +155,7 @@ void LogWriter::on_ready(Source& source, Stream& stream) {
       return changed(source);
     case LogFile::Outcome::kEmpty: return;
     case LogFile::Outcome::kEnded: return end_stream(source, stream);
+    case LogFile::Outcome::kWaits: return read_later(source, stream);
   }
 }
 
@@ -230,8 +262,7 @@ void LogWriter::catch_up() {
 }
 
 void LogWriter::end_stream(Source& source, Stream& stream) {
-  loop_.forget(stream.watch);
-  stream.watch = 0;
+  unwatch(stream);
   stream.pipe.reset();
   stream.file.close();
   sink_ready();
@@ -297,7 +328,7 @@ void LogWriter::hand_over(const Incarnation& standby) {
 void LogWriter::forget(const Incarnation& incarnation) {
   const auto found = sources_.find(incarnation);
   if (found == sources_.end()) return;
-  for (const auto& stream : found->second->streams) loop_.forget(stream->watch);
+  for (const auto& stream : found->second->streams) unwatch(*stream);
   loop_.cancel(found->second->grace);
   sources_.erase(found);
 }

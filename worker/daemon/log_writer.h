@@ -80,6 +80,9 @@ class LogWriter {
   // An ended rank's pipe that somebody else still holds open is given up after this, once it is empty.
   static constexpr Duration kEndGrace = Duration::seconds(2);
 
+  // A rank whose file has no descriptor is not read meanwhile, and after this what it writes is lost.
+  static constexpr Duration kDescriptorPatience = Duration::seconds(5);
+
   // What a rank writes later than this after a traceback says that it lives on.
   static constexpr Duration kTeardown = Duration::seconds(1);
   // Tracebacks that follow each other within this are of one failure.
@@ -121,7 +124,9 @@ class LogWriter {
     UniqueFd pipe;
     OutputStream which;
     WatchId watch = 0;
-    std::uint64_t streamed = 0;  // offset up to which it was taken by the sink, or skipped
+    TimerId look_again = 0;
+    Instant short_since = Instant::never();  // of a descriptor for its file
+    std::uint64_t streamed = 0;              // offset up to which it was taken by the sink, or skipped
     std::uint64_t lost_before = 0;
     bool failing_before = false;
     std::string unkept;           // what no file took, and nobody was sent
@@ -145,6 +150,10 @@ class LogWriter {
   };
 
   Status start_stream(Source& source, Stream& stream);
+  Status watch(Source& source, Stream& stream);
+  void unwatch(Stream& stream);
+  LogFile::Taken take(Stream& stream);
+  void read_later(Source& source, Stream& stream);
   void on_ready(Source& source, Stream& stream);
   void account(Stream& stream);
   void hold(Stream& stream, std::string_view lost);

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/transport/base/lower_limit.h"
 #include "transport/base/clock.h"
 
 namespace monarch::daemon {
@@ -210,6 +211,49 @@ TEST_P(Flood, LosesAndRepeatsNoByte) {
     EXPECT_EQ(totals_.not_streamed_bytes, 0U);
   }
   EXPECT_EQ(totals_.lost_bytes, 0U);
+}
+
+TEST_F(LogWriterTest, LeavesInThePipeWhatItHasNoDescriptorToWrite) {
+  FakeSink sink(FakeSink::Mood::kAbsent);
+  LogWriter writer(*loop_, {.log_directory = directory_.string()}, sink, handlers());
+  Pipe out;
+  Pipe err;
+  LogSource ranks = source(out, err);
+  const std::string written = numbered(0, 4'096);
+  ASSERT_EQ(::write(out.in.get(), written.data(), written.size()), static_cast<ssize_t>(written.size()));
+  out.in.reset();
+  err.in.reset();
+  {
+    const UniqueFd next(::fcntl(out.out.get(), F_DUPFD_CLOEXEC, 3));
+    const LowerLimit none(RLIMIT_NOFILE, static_cast<rlim_t>(next.get()));
+    ASSERT_TRUE(writer.add(std::move(ranks)).ok());
+    const Instant later = boot_now() + Duration::milliseconds(100);
+    ASSERT_TRUE(turn_until([&] { return boot_now() > later && !told_.empty(); }));
+    EXPECT_EQ(totals_, OutputTotals{});
+    EXPECT_FALSE(complete());
+  }
+  ASSERT_TRUE(turn_until([&] { return complete(); }));
+  EXPECT_EQ(totals_, OutputTotals{});
+  EXPECT_EQ(good_until(file("out")), written.size());
+}
+
+TEST_F(LogWriterTest, LosesWhatItHasHadNoDescriptorForTooLongAndSaysSo) {
+  FakeSink sink(FakeSink::Mood::kAbsent);
+  LogWriter writer(*loop_, {.log_directory = directory_.string()}, sink, handlers());
+  Pipe out;
+  Pipe err;
+  LogSource ranks = source(out, err);
+  ASSERT_EQ(::write(out.in.get(), "word", 4), 4);
+  const UniqueFd next(::fcntl(out.out.get(), F_DUPFD_CLOEXEC, 3));
+  const Instant begun = boot_now();
+  {
+    const LowerLimit none(RLIMIT_NOFILE, static_cast<rlim_t>(next.get()));
+    ASSERT_TRUE(writer.add(std::move(ranks)).ok());
+    ASSERT_TRUE(turn_until([&] { return totals_.lost_bytes > 0; }));
+  }
+  EXPECT_GE(boot_now() - begun, LogWriter::kDescriptorPatience);
+  EXPECT_EQ(totals_.lost_bytes, 4U);
+  EXPECT_NE(totals_.failure.find("Too many open files"), std::string::npos) << totals_.failure;
 }
 
 std::string mood_name(const testing::TestParamInfo<FakeSink::Mood>& mood) {
