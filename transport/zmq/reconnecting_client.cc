@@ -28,9 +28,8 @@ ReconnectingClient::~ReconnectingClient() {
 Status ReconnectingClient::open() {
   MONARCH_ASSIGN(link_, ClientLink::connect(context_, options_, keys_));
   link_->watch_unread(loop_.unread());
-  // Events first: the connection is announced before its first message.
-  monitor_watch_ = loop_.watch(
-      link_->monitor_socket(), [this] { return take_event(); }, ZmqLoop::Pace::kSeldom);
+  // Events first: the connection is announced before its first message. Until there is one, its owner waits for them.
+  monitor_watch_ = loop_.watch(link_->monitor_socket(), [this] { return take_event(); });
   message_watch_ = loop_.watch(link_->socket(), [this] { return take_message(); });
   return {};
 }
@@ -71,6 +70,7 @@ bool ReconnectingClient::take_event() {
   switch (*event) {
     case ClientEvent::kConnected:
       backoff_.reset();
+      loop_.set_pace(monitor_watch_, ZmqLoop::Pace::kSeldom);
       handlers_.on_connected();
       return true;
     case ClientEvent::kDisconnected:

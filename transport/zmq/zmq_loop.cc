@@ -22,11 +22,17 @@ ZmqWatchId ZmqLoop::watch(ZmqSocket& socket, std::function<bool()> take_one, Pac
   return id;
 }
 
-void ZmqLoop::when_writable(ZmqWatchId id, std::function<void()> handler) {
+ZmqLoop::Watch& ZmqLoop::watch_of(ZmqWatchId id) {
   const auto found = std::find_if(watches_.begin(), watches_.end(), [id](const auto& w) { return w->id == id; });
   MONARCH_ASSERT(found != watches_.end());
-  (*found)->writable = std::move(handler);
+  return **found;
 }
+
+void ZmqLoop::when_writable(ZmqWatchId id, std::function<void()> handler) {
+  watch_of(id).writable = std::move(handler);
+}
+
+void ZmqLoop::set_pace(ZmqWatchId id, Pace pace) { watch_of(id).pace = pace; }
 
 // The handler itself is freed at the end of the turn: it may be the one that is running.
 void ZmqLoop::forget(ZmqWatchId id) {

@@ -36,6 +36,8 @@ class ZmqLoop {
   ZmqWatchId watch(ZmqSocket& socket, std::function<bool()> take_one, Pace pace = Pace::kEachTurn);
   // Calls once when the socket can be sent to again. For a DEALER: a ROUTER can always be sent to by someone.
   void when_writable(ZmqWatchId id, std::function<void()> handler);
+  // From the next turn on.
+  void set_pace(ZmqWatchId id, Pace pace);
   void forget(ZmqWatchId id);
 
   EventLoop& loop() { return loop_; }
@@ -56,6 +58,7 @@ class ZmqLoop {
     std::function<void()> writable;
     Pace pace;
   };
+  Watch& watch_of(ZmqWatchId id);
   void serve(Watch& watch, bool readable, bool writable);
 
   EventLoop& loop_;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tests/transport/zmq/zmq_lab.h"
+#include "transport/base/clock.h"
 
 namespace monarch {
 namespace {
@@ -61,6 +62,34 @@ TEST(ReconnectingClient, BacksOffFromAServerWithAnotherKey) {
   ASSERT_TRUE(client.ok());
   ASSERT_TRUE(lab.until([&] { return refused.size() == 3; }));
   EXPECT_EQ(refused, std::vector<ErrorCode>(3, ErrorCode::kTimeout));
+}
+
+// It says nothing of a server that is not there, and tries again: then its loop has a timer.
+TEST(ReconnectingClient, HearsAtOnceWhatBecomesOfALinkThatIsNotUpYet) {
+  constexpr int kTries = 50;  // of a machine that is busy with others
+  constexpr std::uint16_t kNobodyListens = 1;
+  const CurveKeyPair keys = key_pair();
+  bool at_once = false;
+  for (int tries = 0; tries < kTries && !at_once; ++tries) {
+    const auto context = ZmqContext::create({}).value();
+    const auto events = EventLoop::create().value();
+    ZmqLoop loop(*events);
+    loop.turn(boot_now());  // what is looked at seldom is looked at again kSeldomEvery after this
+    const Instant looked = events->now();
+    ClientOptions options;
+    options.port = kNobodyListens;
+    const auto client = ReconnectingClient::start(*context, loop, options, keys, 7,
+                                                  {.on_message = [](std::vector<ZmqFrame>&&) {},
+                                                   .on_connected = [] {},
+                                                   .on_disconnected = [] {},
+                                                   .on_refused = [](const Error&) {}});
+    ASSERT_TRUE(client.ok());
+    const Instant deadline = boot_now() + Duration::seconds(10);
+    while (events->next_due() == Instant::never() && boot_now() < deadline) loop.turn(deadline);
+    ASSERT_NE(events->next_due(), Instant::never());
+    at_once = events->now() < looked + ZmqLoop::kSeldomEvery;
+  }
+  EXPECT_TRUE(at_once);
 }
 
 TEST(ReconnectingClient, SaysWhenAServerLeavesAndWhenItIsBack) {

@@ -83,6 +83,18 @@ TEST_F(ZmqLoopOf, LooksSeldomAtASocketThatIsToBeLookedAtSeldom) {
   EXPECT_EQ(told, 2) << "it wakes an idle loop";
 }
 
+TEST_F(ZmqLoopOf, LooksEachTurnAtASocketWhosePaceBecomesThat) {
+  Pair quiet(*context, "quiet");
+  int told = 0;
+  const ZmqWatchId id = loop.watch(
+      *quiet.near, [&] { return quiet.take() && (++told, true); }, ZmqLoop::Pace::kSeldom);
+  loop.turn(boot_now());
+  loop.set_pace(id, ZmqLoop::Pace::kEachTurn);
+  quiet.send(1);
+  loop.turn(Instant::never());
+  EXPECT_EQ(told, 1) << "in the very next turn, as soon as it came";
+}
+
 TEST_F(ZmqLoopOf, TakesMessagesBeforeTimersThatAreDue) {
   Pair pair(*context, "pair");
   std::string order;
