@@ -34,17 +34,14 @@ void append_run(Piece run, std::uint64_t rows, std::vector<Piece>& pieces) {
 }  // namespace
 
 void append_pieces(const Copy& copy, char* to, std::vector<Piece>& pieces) {
-  Copy outer = copy;  // each row of it is a run of the innermost loop
-  Copy::Loop inner{.count = 1, .source = copy.row, .destination = copy.row};
-  if (outer.depth > 0) inner = outer.loops[--outer.depth];
-  for_each_row(outer, [&](std::uint64_t source, std::uint64_t destination) {
+  for_each_run(copy, [&](std::uint64_t source, std::uint64_t destination, const Copy::Loop& loop) {
     append_run({.source = source,
                 .destination = to + destination,
                 .row = copy.row,
                 .rows = 1,
-                .source_pitch = inner.source,
-                .destination_pitch = inner.destination},
-               inner.count, pieces);
+                .source_pitch = loop.source,
+                .destination_pitch = loop.destination},
+               loop.count, pieces);
   });
 }
 

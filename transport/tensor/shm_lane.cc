@@ -118,13 +118,13 @@ void ShmLane::copy_some() {
   if (!is_busy()) return;
   for (std::uint64_t done = 0; done < kCopiedAtOnce && next_ < work_->pieces.size(); ++next_) {
     const Piece& piece = work_->pieces[next_];
-    const char* from = slot_->start() + piece.source;
-    char* to = piece.destination;
-    for (std::uint32_t row = 0; row < piece.rows; ++row) {
-      copy_row(to, from, static_cast<std::size_t>(piece.row), way_);
-      from += piece.source_pitch;
-      to += piece.destination_pitch;
-    }
+    copy_run({.from = slot_->start() + piece.source,
+              .to = piece.destination,
+              .row = static_cast<std::size_t>(piece.row),
+              .rows = piece.rows,
+              .source_pitch = piece.source_pitch,
+              .destination_pitch = piece.destination_pitch},
+             way_);
     done += piece.bytes();
   }
   if (is_whole()) finish_rows();

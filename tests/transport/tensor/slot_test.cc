@@ -103,22 +103,5 @@ TEST(Slot, GivesNoHalfOfTwoVersions) {
   EXPECT_GT(whole, 0);
 }
 
-TEST(RowCopy, CopiesEachRowOnEachWay) {
-  for (const CopyWay way : {CopyWay::kCached, CopyWay::kStreaming}) {
-    for (std::size_t size = 0; size < 2'000; size += size < 80 ? 1 : 37) {
-      for (const std::size_t shift : {std::size_t{0}, std::size_t{1}, std::size_t{15}}) {
-        std::vector<char> from(size + 16);
-        for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<char>(i * 31 + 7);
-        std::vector<char> to(size + 48, 'x');
-        copy_row(to.data() + 16 + shift, from.data() + 3, size, way);
-        finish_rows();
-        ASSERT_EQ(std::memcmp(to.data() + 16 + shift, from.data() + 3, size), 0) << size;
-        ASSERT_EQ(to[15 + shift], 'x');
-        ASSERT_EQ(to[16 + shift + size], 'x');
-      }
-    }
-  }
-}
-
 }  // namespace
 }  // namespace monarch::tensor

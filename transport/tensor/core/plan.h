@@ -102,4 +102,14 @@ void for_each_row(const Copy& copy, const Run& run) {
   }
 }
 
+// Calls run(source, destination, loop) with the offsets of the first row of each run: `loop` says how many rows are in a
+// run, and how far each lies behind the one before it.
+template <class Run>
+void for_each_run(const Copy& copy, const Run& run) {
+  Copy firsts = copy;
+  Copy::Loop loop{.count = 1, .source = copy.row, .destination = copy.row};
+  if (firsts.depth > 0) loop = firsts.loops[--firsts.depth];
+  for_each_row(firsts, [&](std::uint64_t source, std::uint64_t destination) { run(source, destination, loop); });
+}
+
 }  // namespace monarch::tensor
