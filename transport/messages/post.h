@@ -23,7 +23,8 @@
 
 namespace monarch {
 
-inline constexpr std::uint32_t kPostDoorVersion = 2;
+inline constexpr std::uint32_t kPostDoorVersion = 3;  // both ends go by the lower of what they say
+inline constexpr std::uint32_t kOldestPostDoorVersion = 2;
 inline constexpr std::size_t kBodyHereBytes = 48U << 10U;  // a larger body goes beside its message
 
 // ---- daemon ↔ post ----
@@ -111,10 +112,13 @@ struct CallBody {
   std::uint64_t bytes = 0;
   BodyWay way = BodyWay::kNone;
   codec::Bytes here;
-  BodyId at;  // where this process has it, while it has it; it does not travel. 0: nowhere
+  std::uint64_t from = 0;   // of one beside: where in that memory it begins
+  std::uint64_t block = 0;  // the number that its lender gives that memory; 0: memory that nobody writes any more
+  BodyId at;                // where this process has it, while it has it; it does not travel. 0: nowhere
   bool operator==(const CallBody&) const = default;
 };
-MONARCH_FIELDS(CallBody, bytes, way, here)
+MONARCH_FIELDS(CallBody, bytes, way, here, from, block)
+MONARCH_ADDED_FIELDS(CallBody, 2)
 
 enum class OutcomeKind : std::uint8_t {
   kValue,
@@ -160,11 +164,11 @@ MONARCH_FIELDS(RankActor, name, class_name, endpoints)
 // process → post, its first word at the door. A rank that both serves and calls comes twice: what it may not say while
 // too much of what it has called waits must not hold up what it answers.
 struct PostHello {
-  std::uint32_t version = kPostDoorVersion;
-  std::string mesh;              // its rank's; empty: it is no rank of the job
-  std::uint32_t rank = 0;        // within the mesh
-  std::uint64_t generation = 0;  // of the rank
-  bool serves = false;           // it takes what is called of these actors; else it calls
+  std::uint32_t version = kOldestPostDoorVersion;  // the latest that it speaks
+  std::string mesh;                                // its rank's; empty: it is no rank of the job
+  std::uint32_t rank = 0;                          // within the mesh
+  std::uint64_t generation = 0;                    // of the rank
+  bool serves = false;                             // it takes what is called of these actors; else it calls
   std::vector<RankActor> actors;
   bool watches = false;  // it wants to hear of each failure
 };
@@ -172,7 +176,7 @@ MONARCH_MESSAGE(PostHello, 144, version, mesh, rank, generation, serves, actors,
 
 // post → process, the answer.
 struct PostWelcome {
-  std::uint32_t version = kPostDoorVersion;
+  std::uint32_t version = kOldestPostDoorVersion;  // by which both go from here on
   std::string host;
   std::vector<RosterMesh> meshes;
   std::uint64_t calls = 0;       // that a caller may have under way; with more its door is not read
@@ -267,8 +271,10 @@ MONARCH_MESSAGE(PostTakeBack, 151, delivery)
 struct PostReply {
   std::uint64_t delivery = 0;
   CallOutcome outcome;
+  bool keeps = false;  // what it has run still has the arguments, which came beside; else nobody reads them any more
 };
-MONARCH_MESSAGE(PostReply, 152, delivery, outcome)
+MONARCH_MESSAGE(PostReply, 152, delivery, outcome, keeps)
+MONARCH_ADDED_FIELDS(PostReply, 1)
 
 // post → whoever watches: a failure.
 struct PostFailure {
@@ -311,17 +317,58 @@ struct PostCard {
 };
 MONARCH_MESSAGE(PostCard, 157, name, text, key)
 
+// ---- At the door, from version 3 on. A lender, process or post, writes in a block again only once it has heard that
+// nobody reads it: a reader says when it has let a body go, the post counts them, and tells the lender.
+
+struct SaidAnswer {
+  std::uint64_t id = 0;
+  std::uint32_t rank = 0;
+  CallOutcome outcome;  // with a body in the message, or none
+  bool last = false;    // as a PostOver behind it
+  bool operator==(const SaidAnswer&) const = default;
+};
+MONARCH_FIELDS(SaidAnswer, id, rank, outcome, last)
+
+// post → process: what a turn of the post had for it, in order. One whose body is beside goes as a PostAnswer.
+struct PostAnswers {
+  std::vector<SaidAnswer> answers;
+  bool operator==(const PostAnswers&) const = default;
+};
+MONARCH_MESSAGE(PostAnswers, 158, answers)
+
+// process → post: it reads what came beside a message no more: the arguments of a delivery that it has answered as one
+// that keeps them, or a rank's answer to a call of its.
+struct PostLetGo {
+  std::uint64_t delivery = 0;  // 0: it is about an answer
+  std::uint64_t id = 0;
+  std::uint32_t rank = 0;
+};
+MONARCH_MESSAGE(PostLetGo, 159, delivery, id, rank)
+
+// post → process: of that block of its, once for each time that it was lent.
+struct PostFree {
+  std::uint64_t block = 0;
+  bool unsure = false;  // whether anybody has it the kernel alone knows; else nobody reads it any more
+  bool operator==(const PostFree&) const = default;
+};
+MONARCH_MESSAGE(PostFree, 170, block, unsure)
+
 inline constexpr const char* kCardsActor = "@cards";
 inline constexpr std::size_t kCardNameBytes = 64;
 inline constexpr std::size_t kActorNameBytes = 256;  // of an endpoint's, too
 inline constexpr std::size_t kSignatureBytes = 8U << 10U;
 inline constexpr std::size_t kRanksOfAnAsk = 4'096;
+// Of a message that has several.
+inline constexpr std::size_t kAnswersTogether = 1'024;
+inline constexpr std::size_t kAnswersTogetherBytes = kBodyHereBytes;
 // What a caller may have under way at one actor of a rank; more wait at his post.
 inline constexpr std::size_t kWindowCalls = 1'024;
 inline constexpr std::uint64_t kWindowBytes = 64U << 20U;
 inline constexpr std::size_t kOutcomeTextBytes = 64U << 10U;  // of each text of an outcome that a rank says
 
 // ---- post ↔ post ----
+
+inline constexpr std::uint32_t kLineVersion = 2;  // 1: a root hears no LineAnswers
 
 using AskNumber = std::uint64_t;     // from 1
 using AnswerNumber = std::uint64_t;  // from 1; of a line, as long as its root and its target are the same starts
@@ -343,9 +390,11 @@ struct LineHello {
   std::uint64_t epoch = 0;          // how many hellos the root has said on this line
   AskNumber low = 1;                // all below have ended
   AnswerNumber heard = 0;           // all answers up to it
+  std::uint32_t version = 1;        // of the line, that the root speaks
   bool operator==(const LineHello&) const = default;
 };
-MONARCH_MESSAGE(LineHello, 160, ends, target, epoch, low, heard)
+MONARCH_MESSAGE(LineHello, 160, ends, target, epoch, low, heard, version)
+MONARCH_ADDED_FIELDS(LineHello, 1)
 
 // target → root, the answer: what it takes next. What it kept of its answers is said again behind it.
 struct LineAccepted {
@@ -411,6 +460,22 @@ struct LineAnswer {
   bool operator==(const LineAnswer&) const = default;
 };
 MONARCH_MESSAGE(LineAnswer, 165, ends, said, number, outcome, aside)
+
+struct NumberedOutcome {
+  AskNumber number = 0;
+  CallOutcome outcome;  // with a body in the message, or none
+  bool operator==(const NumberedOutcome&) const = default;
+};
+MONARCH_FIELDS(NumberedOutcome, number, outcome)
+
+// target → root, of line version 2: several, with the numbers from `said` on.
+struct LineAnswers {
+  LineEnds ends;
+  AnswerNumber said = 0;
+  std::vector<NumberedOutcome> answers;
+  bool operator==(const LineAnswers&) const = default;
+};
+MONARCH_MESSAGE(LineAnswers, 169, ends, said, answers)
 
 // root → target: nobody waits for this one any more.
 struct LineTakeBack {

@@ -109,6 +109,13 @@ bool is_bounded(const LineAsks& asks) {
 
 bool is_bounded(const LineAnswer& answer) { return is_bounded(answer.outcome) && is_bounded(answer.outcome.body); }
 
+bool is_bounded(const LineAnswers& answers) {
+  return answers.answers.size() <= kAnswersTogether &&
+         std::all_of(answers.answers.begin(), answers.answers.end(), [](const NumberedOutcome& one) {
+           return is_bounded(one.outcome) && is_bounded(one.outcome.body);
+         });
+}
+
 bool is_bounded(const BootstrapReply& reply) {
   const auto is_word = [](const std::string& word) { return word.size() <= limits::kWordBytes; };
   return is_word(reply.public_key) && is_word(reply.boot_id) && is_word(reply.version) && is_word(reply.host_address) &&

@@ -46,6 +46,7 @@ bool is_bounded(const LineOther& other);
 bool is_bounded(const LineResync& resync);
 bool is_bounded(const LineAsks& asks);
 bool is_bounded(const LineAnswer& answer);
+bool is_bounded(const LineAnswers& answers);
 bool is_bounded(const LineTakeBack& back);
 bool is_bounded(const LineHeard& heard);
 

@@ -26,6 +26,15 @@ struct Point {
 };
 MONARCH_FIELDS(Point, x, y)
 
+struct Grown {
+  int old = 1;
+  int added = 2;
+  Point also;
+  bool operator==(const Grown&) const = default;
+};
+MONARCH_FIELDS(Grown, old, added, also)
+MONARCH_ADDED_FIELDS(Grown, 2)
+
 // Declares no fields of its own.
 struct Point3 : Point {
   int z = 0;
@@ -370,6 +379,20 @@ TEST(Codec, AStructTakesLaterFieldsAndMissesNoneOfItsOwn) {
   EXPECT_NE(decoding_error<user::Point>(raw({0x93, 1, 2, 0xc1})), "");
   EXPECT_NE(decoding_error<user::Point>(raw({0x93, 1, 2, 0xc7, 0xff, 9})), "");
   EXPECT_NE(decoding_error<user::Point>(raw({0x93, 1, 2, 0xd8, 9})), "");
+}
+
+TEST(Codec, FieldsThatWereAddedMayBeMissing) {
+  const auto read = [](std::string_view input) {
+    user::Grown value;
+    DecodeError error;
+    return decode(input, value, error) ? std::optional(value) : std::nullopt;
+  };
+  EXPECT_EQ(read(raw({0x91, 5})), (user::Grown{5, 2, {}}));
+  EXPECT_EQ(read(raw({0x92, 5, 6})), (user::Grown{5, 6, {}}));
+  EXPECT_EQ(read(raw({0x94, 5, 6, 0x92, 7, 8, 9})), (user::Grown{5, 6, {7, 8}}));
+  EXPECT_EQ(read(raw({0x92, 5, 0xc1})), std::nullopt);
+  EXPECT_EQ(decoding_error<user::Grown>(raw({0x90})), "a struct misses fields");
+  EXPECT_EQ(decoding_error<std::vector<user::Grown>>(raw({0x92, 0x91, 5, 0x92, 5, 6})), "");
 }
 
 TEST(Codec, ArraysAndTuplesHaveTheirLengthExactly) {

@@ -284,6 +284,10 @@ constexpr MessageKind kEveryMessage[] = {
     kind<InputTaken>("input-taken"),
     kind<InputRequest>("input-request"),
     kind<DrillNotice>("drill-notice"),
+    kind<PostAnswers>("post-answers"),
+    kind<PostLetGo>("post-let-go"),
+    kind<PostFree>("post-free"),
+    kind<LineAnswers>("line-answers"),
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ class FromHost : public ::testing::Test {
 // All that a worker says to who supervises it, and a vault or a post to another.
 using Messages = ::testing::Types<Hello, Beat, Reserved, Goodbye, KeeperGone, Output, OutputGone, Stacks,
                                   BootstrapReply, VaultOffer, VaultKept, VaultAsk, VaultPiece, LineHello, LineAccepted,
-                                  LineOther, LineResync, LineAsks, LineAnswer, LineTakeBack, LineHeard>;
+                                  LineOther, LineResync, LineAsks, LineAnswer, LineAnswers, LineTakeBack, LineHeard>;
 TYPED_TEST_SUITE(FromHost, Messages);
 
 TYPED_TEST(FromHost, NoTextAndNoListIsLongerThanItMayBe) {

@@ -82,6 +82,15 @@ concept BoundedEnum = requires(T value) {
   monarch_enum_max(value);
 };
 
+// Those at the end of a T that peers of before do not say.
+template <class T>
+constexpr std::size_t added_fields() {
+  if constexpr (requires { monarch_codec_added(std::type_identity<T>{}); }) {
+    return monarch_codec_added(std::type_identity<T>{});
+  }
+  return 0;
+}
+
 // use(a, b, ...) with the fields that MONARCH_FIELDS names; returns what it returns, a bool.
 template <class T, class Use>
 bool with_fields(T& value, const Use& use) {
@@ -169,12 +178,15 @@ bool read_each(Reader& reader, Each&... values) {
   return has_exactly(reader, array, sizeof...(values)) && (codec::read(reader, values) && ...);
 }
 
+// `added`: so many of them, at the end, may be missing.
 template <class... Fields>
-bool read_fields(Reader& reader, Fields&... fields) {
+bool read_fields(Reader& reader, std::size_t added, Fields&... fields) {
   const auto array = reader.array();
   if (!array) return false;
-  if (array.count() < sizeof...(fields)) return reader.fail("a struct misses fields");
-  if (!(codec::read(reader, fields) && ...)) return false;
+  if (array.count() + added < sizeof...(fields)) return reader.fail("a struct misses fields");
+  std::size_t left = array.count();
+  const auto read_one = [&](auto& field) { return left == 0 || (--left, codec::read(reader, field)); };
+  if (!(read_one(fields) && ...)) return false;
   for (std::size_t i = sizeof...(fields); i < array.count(); ++i) {
     if (!reader.skip()) return false;
   }
@@ -358,7 +370,8 @@ bool read(Reader& reader, T& value) {
   if constexpr (detail::Customized<T>) {
     return codec_read(reader, value);
   } else if constexpr (detail::FieldsInside<T> || detail::FieldsOutside<T>) {
-    return detail::with_fields(value, [&reader](auto&... each) { return detail::read_fields(reader, each...); });
+    return detail::with_fields(
+        value, [&reader](auto&... each) { return detail::read_fields(reader, detail::added_fields<T>(), each...); });
   } else if constexpr (std::is_same_v<T, bool>) {
     return reader.boolean(value);
   } else if constexpr (std::is_enum_v<T>) {

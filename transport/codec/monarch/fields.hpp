@@ -3,7 +3,10 @@
 // MONARCH_FIELDS(T, a, b): says once which fields of a struct travel, and in which order, up to 40. It stands in T's
 // own namespace after T; MONARCH_FIELDS_INSIDE(a, b) stands in the public part of a class instead. A field may be
 // appended at the end later; none may be removed, moved or given another type.
+//
+// MONARCH_ADDED_FIELDS(T, n), after it: peers of before do not say its last n fields, which keep their defaults then.
 
+#include <cstddef>
 #include <type_traits>
 
 // Of a plugin one function is seen from outside; all else of ours stays inside it, so that two plugins of a process do
@@ -37,6 +40,9 @@
   bool monarch_codec_fields(const MonarchUse& monarch_use) const {                \
     return monarch_use(MONARCH_FIELDS_LIST(MONARCH_FIELDS_OF_THIS, __VA_ARGS__)); \
   }
+
+#define MONARCH_ADDED_FIELDS(T, n) \
+  constexpr ::std::size_t monarch_codec_added(::std::type_identity<T>) { return n; }
 
 // The machinery: a macro that names itself only through MONARCH_FIELDS_AGAIN is expanded again by each scan below.
 #define MONARCH_FIELDS_OF_VALUE(field) monarch_value.field

@@ -86,8 +86,9 @@ void PostCore::said(DoorId door, const PostHello& hello) {
   if (early_.contains(door) || callers_.contains(door) || serving_.contains(door)) {
     return turn_away(door, "it says hello twice");
   }
-  if (hello.version != kPostDoorVersion) {
-    return turn_away(door, text("it speaks version ", hello.version, " of the door, and this post ", kPostDoorVersion));
+  if (hello.version < kOldestPostDoorVersion) {
+    return turn_away(
+        door, text("it speaks version ", hello.version, " of the door, and this post ", kOldestPostDoorVersion, " on"));
   }
   if (!roster_.known()) {
     early_[door] = hello;
