@@ -114,6 +114,109 @@ TEST(MemoryPool, OutlivesNoReader) {
   EXPECT_EQ(read(fd, bytes.size()), bytes);
 }
 
+MemoryPool::Lent counted(MemoryPool& pool, std::string_view bytes) {
+  auto lent = pool.lend_counted(bytes);
+  EXPECT_TRUE(lent.ok()) << lent.error().message;
+  return lent.ok() ? std::move(*lent) : MemoryPool::Lent();
+}
+
+TEST(MemoryPool, WritesACountedBlockOnlyOnceItIsFreeThoughNobodyHasItOpen) {
+  MemoryPool pool;
+  const std::string bytes(kLarge, 'a');
+  auto first = counted(pool, bytes);
+  const ino_t block = which(first.memory);
+  EXPECT_GT(first.block, 0U);
+  const auto mapped = MappedMemory::map(first.memory.get(), bytes.size());
+  first.memory.reset();
+  const auto second = counted(pool, bytes);
+  EXPECT_NE(which(second.memory), block);
+  EXPECT_NE(second.block, first.block);
+  pool.free(first.block);
+  EXPECT_EQ(which(counted(pool, std::string(kLarge, 'b')).memory), block) << "a mapping that is kept is no reader";
+  EXPECT_EQ((*mapped)->bytes().front(), 'b');
+}
+
+TEST(MemoryPool, AsksTheKernelWhereNobodyIsSure) {
+  MemoryPool pool;
+  const std::string bytes(kLarge, 'a');
+  auto lent = counted(pool, bytes);
+  const ino_t block = which(lent.memory);
+  auto mapped = MappedMemory::map(lent.memory.get(), bytes.size());
+  lent.memory.reset();
+  pool.free(lent.block, MemoryPool::Word::kUnsure);
+  const auto other = counted(pool, std::string(kLarge, 'b'));
+  EXPECT_NE(which(other.memory), block);
+  EXPECT_EQ((*mapped)->bytes(), bytes);
+  mapped->reset();
+  EXPECT_EQ(which(counted(pool, bytes).memory), block);
+}
+
+TEST(MemoryPool, FreesABlockThatWasLentTwiceByTheSecondWord) {
+  MemoryPool pool;
+  auto filled = pool.fill(kLarge);
+  ASSERT_TRUE(filled.ok());
+  filled->block->start()[0] = 'x';
+  const auto one = pool.lend_counted(*filled);
+  const auto two = pool.lend_counted(*filled);
+  ASSERT_TRUE(one.ok() && two.ok());
+  EXPECT_EQ(one->block, two->block);
+  const std::string bytes(kLarge, 'y');
+  const auto is_used = [&] { return which(lent(pool, bytes)) == which(one->memory); };
+  pool.free(one->block);
+  pool.give_back(std::move(*filled));
+  EXPECT_FALSE(is_used());
+  EXPECT_EQ(read(two->memory, 1), "x");
+  pool.free(two->block);
+  EXPECT_TRUE(is_used());
+  pool.free(two->block);
+  pool.free(1'000);
+}
+
+TEST(MemoryPool, WritesNothingThatIsHeldThoughItIsFree) {
+  MemoryPool pool;
+  auto filled = pool.fill(kLarge);
+  const auto out = pool.lend_counted(*filled);
+  pool.free(out->block);
+  EXPECT_NE(which(lent(pool, std::string(kLarge, 'y'))), which(out->memory));
+  pool.give_back(std::move(*filled));
+  EXPECT_EQ(which(lent(pool, std::string(kLarge, 'y'))), which(out->memory));
+}
+
+TEST(MemoryPool, GivesUpWhatIsLentAndKeepsTheRest) {
+  MemoryPool pool;
+  const std::string bytes(kLarge, 'a');
+  const auto out = counted(pool, bytes);
+  const auto back = counted(pool, bytes);
+  pool.free(back.block);
+  auto held = pool.fill(kLarge);
+  ASSERT_EQ(held->number, back.block);
+  const auto also = pool.lend_counted(*held);
+  pool.give_up_lent();
+  EXPECT_EQ(pool.bytes(), 0U);
+  held->block->start()[0] = 'h';
+  EXPECT_EQ(read(also->memory, 1), "h") << "who fills it has it still";
+  EXPECT_EQ(pool.lend_counted(*held)->block, 0U) << "memory of its own";
+  pool.give_back(std::move(*held));
+  pool.free(out.block);
+  for (int i = 0; i < 4; ++i) {
+    const auto next = counted(pool, std::string(kLarge, 'b'));
+    EXPECT_GT(next.block, back.block);
+    EXPECT_NE(which(next.memory), which(out.memory));
+  }
+  EXPECT_EQ(read(out.memory, bytes.size()), bytes);
+}
+
+TEST(MemoryPool, LendsMemoryOfItsOwnWhileAllIsCounted) {
+  MemoryPool pool;
+  std::vector<MemoryPool::Lent> all;
+  for (std::size_t i = 0; i < MemoryPool::kBlocks + 2; ++i) all.push_back(counted(pool, "small"));
+  EXPECT_EQ(all.back().block, 0U);
+  EXPECT_EQ(*read_sealed_memory(all.back().memory.get(), 5), "small");
+  EXPECT_EQ(pool.bytes(), MemoryPool::kBlocks * MemoryPool::kLeastBytes);
+  pool.free(all.front().block);
+  EXPECT_EQ(counted(pool, "small").block, all.front().block);
+}
+
 // A batch system's shell has a limit, and a process that does not care about SIGXFSZ dies of it.
 TEST(MemoryPool, NamesTheLimitOfFileSizeAndLives) {
   const pid_t child = ::fork();
