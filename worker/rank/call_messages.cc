@@ -1,6 +1,8 @@
 #include "worker/rank/call_messages.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <string_view>
 
 namespace monarch {
 
@@ -61,6 +63,13 @@ PostCall message_of(const monarch_call_v1& asked, Instant now) {
   call.quiet = (asked.flags & MONARCH_CALL_QUIET) != 0;
   call.deadline = deadline_after(asked.deadline_ns, now);
   return call;
+}
+
+// A plugin of before has no pieces at the end of its struct.
+BodyPieces arguments_of(const monarch_call_v1& asked) {
+  const bool knows_pieces = asked.struct_size >= offsetof(monarch_call_v1, piece_count) + sizeof asked.piece_count;
+  if (knows_pieces && asked.piece_count > 0) return {asked.pieces, asked.piece_count};
+  return std::string_view(static_cast<const char*>(asked.arguments.data), asked.arguments.size);
 }
 
 std::optional<Instant> deadline_after(std::int64_t nanoseconds, Instant now) {

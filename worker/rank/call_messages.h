@@ -13,6 +13,7 @@
 
 #include "transport/base/time.h"
 #include "transport/messages/post.h"
+#include "worker/rank/body_pieces.h"
 
 namespace monarch {
 
@@ -21,6 +22,9 @@ std::optional<Instant> deadline_after(std::int64_t nanoseconds, Instant now);
 
 // Its deadline counts from `now`; it has no number and no body.
 PostCall message_of(const monarch_call_v1& asked, Instant now);
+
+// The arguments, where they lie.
+BodyPieces arguments_of(const monarch_call_v1& asked);
 
 // Whether a rank is among them.
 bool are_named(const std::vector<RankSteps>& ranks, std::uint32_t rank);

@@ -91,10 +91,11 @@ void Calls::send_unsent(const DoorThread::Connection& connection) {
 std::uint64_t Calls::call(const monarch_call_v1& asked) {
   const Instant now = boot_now();
   PostCall message = message_of(asked, now);
+  const BodyPieces arguments = arguments_of(asked);
   Call call{.by = nullptr,
             .mesh = message.mesh,
             .actor = message.target.actor,
-            .bytes = asked.arguments.size,
+            .bytes = arguments.bytes(),
             .since = now,
             .deadline = message.deadline,
             .ranks = message.ranks,
@@ -116,9 +117,8 @@ std::uint64_t Calls::call(const monarch_call_v1& asked) {
     message.id = next_++;
     if (stopped_) return message.id;  // nobody hears of it any more: the process ends
     if (call.by == nullptr && by != nullptr && by->is_here() && unsent_.size() < kUnsent) {
-      const auto& later = asked.arguments;
-      unsent_.push_back({std::move(message), std::string(static_cast<const char*>(later.data), later.size)});
-      (void)enter(unsent_.back().message.id, call);  // this thread looks before it waits
+      unsent_.push_back({std::move(message), arguments.joined()});
+      if (enter(unsent_.back().message.id, call)) by->wake();
       return unsent_.back().message.id;
     }
     const std::string busy = tries && call.by != nullptr ? why_busy(call) : std::string();
@@ -137,8 +137,7 @@ std::uint64_t Calls::call(const monarch_call_v1& asked) {
     return message.id;
   }
   const std::uint64_t number = message.id;
-  const auto& bytes = asked.arguments;
-  const Status sent = call.by->send(std::move(message), {static_cast<const char*>(bytes.data), bytes.size});
+  const Status sent = call.by->send(std::move(message), arguments);
   if (sent.ok() || sent.error().code == ErrorCode::kGone) return number;  // the end of a connection is heard
   const bool late = sent.error().code == ErrorCode::kTimeout;
   if (const auto not_sent = take(number)) {

@@ -38,16 +38,16 @@ std::unique_ptr<monarch_delivery_v1> Deliveries::remove(monarch_delivery_v1* del
   return node.empty() ? nullptr : std::move(node.mapped());
 }
 
-void Deliveries::answer(monarch_delivery_v1* delivery, CallOutcome outcome, std::string_view value) {
+void Deliveries::answer(monarch_delivery_v1* delivery, CallOutcome outcome, const BodyPieces& value) {
   const auto ended = remove(delivery);
   if (ended == nullptr) return;
   for (std::string* const words : {&outcome.type, &outcome.text, &outcome.traceback}) shorten(*words);
   PostReply reply{.delivery = ended->id, .outcome = std::move(outcome)};
   const std::uint64_t most = ended->by->welcome().body_bytes;
-  if (most > 0 && value.size() > most) {
+  if (most > 0 && value.bytes() > most) {
     reply.outcome.kind = OutcomeKind::kRefused;
     reply.outcome.text =
-        text("it has run, and its result has ", value.size(), " bytes: at most ", most, " are carried");
+        text("it has run, and its result has ", value.bytes(), " bytes: at most ", most, " are carried");
     return (void)ended->by->send(reply, {});
   }
   const Status sent = ended->by->send(reply, value);

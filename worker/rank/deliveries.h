@@ -10,12 +10,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <string_view>
 #include <utility>
 
 #include <monarch/plugin_v1.h>
 
 #include "transport/messages/post.h"
+#include "worker/rank/body_pieces.h"
 #include "worker/rank/door_thread.h"
 
 namespace monarch {
@@ -43,7 +43,7 @@ class Deliveries {
   // It lives until it is answered.
   monarch_delivery_v1* add(std::uint64_t id, const DoorThread::Connection& by, ActorThread* actor);
   // Sends the outcome, with the bytes of its value. The delivery is no more.
-  void answer(monarch_delivery_v1* delivery, CallOutcome outcome, std::string_view value);
+  void answer(monarch_delivery_v1* delivery, CallOutcome outcome, const BodyPieces& value);
   // What has not begun is not run.
   void take_back(std::uint64_t id, const DoorThread::Connection& by);
   // A connection has ended.

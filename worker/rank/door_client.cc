@@ -12,6 +12,7 @@
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
 #include "transport/wire/codec.h"
+#include "transport/wire/sealed_memory.h"
 #include "transport/wire/seqpacket_message.h"
 #include "transport/wire/seqpacket_socket.h"
 
@@ -91,25 +92,33 @@ Result<std::unique_ptr<DoorClient>> DoorClient::come(const std::string& path, co
   return client;
 }
 
+// Copied once, into memory that has been touched before where there is some.
+Result<UniqueFd> DoorClient::lend(const BodyPieces& pieces) {
+  auto filling = memory_->fill(pieces.bytes());
+  if (!filling.ok()) return make_sealed_memory("monarch-body", pieces.joined());
+  pieces.copy_to(filling->block->start());
+  return memory_->lend(std::move(*filling));
+}
+
 template <class Message>
-Status DoorClient::send_with(Message& message, CallBody& body, std::string_view bytes, Instant until) {
+Status DoorClient::send_with(Message& message, CallBody& body, const BodyPieces& pieces, Instant until) {
   std::vector<UniqueFd> beside;
-  body.bytes = bytes.size();
-  body.way = bytes.size() <= kBodyHereBytes ? BodyWay::kHere : BodyWay::kBeside;
+  body.bytes = pieces.bytes();
+  body.way = body.bytes <= kBodyHereBytes ? BodyWay::kHere : BodyWay::kBeside;
   if (body.way == BodyWay::kHere) {
-    body.here.data = bytes;
+    body.here.data = pieces.joined();
   } else {
-    MONARCH_ASSIGN(UniqueFd lent, memory_->lend(bytes));
+    MONARCH_ASSIGN(UniqueFd lent, lend(pieces));
     beside.push_back(std::move(lent));
   }
   return send_frame(frame_of(message), std::move(beside), until);
 }
 
-Status DoorClient::send(PostCall call, std::string_view arguments) {
+Status DoorClient::send(PostCall call, const BodyPieces& arguments) {
   return send_with(call, call.body, arguments, call.deadline.value_or(Instant::never()));
 }
 
-Status DoorClient::send(PostReply reply, std::string_view value) {
+Status DoorClient::send(PostReply reply, const BodyPieces& value) {
   return send_with(reply, reply.outcome.body, value, Instant::never());
 }
 

@@ -20,6 +20,7 @@
 #include "transport/wire/mapped_memory.h"
 #include "transport/wire/memory_pool.h"
 #include "transport/wire/messages.h"
+#include "worker/rank/body_pieces.h"
 
 namespace monarch {
 
@@ -63,8 +64,8 @@ class DoorClient {
     return try_frame(frame_of(message));
   }
   // send() with the bytes of its body.
-  Status send(PostCall call, std::string_view arguments);
-  Status send(PostReply reply, std::string_view value);
+  Status send(PostCall call, const BodyPieces& arguments);
+  Status send(PostReply reply, const BodyPieces& value);
 
   // The next message. kGone at the end, with the post's words if it had some; kTimeout after `patience`.
   Result<Heard> hear(Duration patience = Duration::forever());
@@ -78,7 +79,8 @@ class DoorClient {
  private:
   DoorClient(UniqueFd socket, std::shared_ptr<MemoryPool> memory, int stop);
   template <class Message>
-  Status send_with(Message& message, CallBody& body, std::string_view bytes, Instant until);
+  Status send_with(Message& message, CallBody& body, const BodyPieces& pieces, Instant until);
+  Result<UniqueFd> lend(const BodyPieces& pieces);
   Status send_frame(const Frame& frame, std::vector<UniqueFd> descriptors, Instant until = Instant::never());
   Status try_frame(const Frame& frame);
 

@@ -31,6 +31,10 @@ void reply(monarch_delivery_v1* delivery, monarch_bytes_v1 result) {
   delivery->of->answer(delivery, {}, view_of(result));
 }
 
+void reply_with(monarch_delivery_v1* delivery, const monarch_reply_v1* result) {
+  delivery->of->answer(delivery, {}, BodyPieces(result->pieces, result->piece_count));
+}
+
 void fail(monarch_delivery_v1* delivery, const char* type, const char* text, const char* traceback) {
   CallOutcome outcome;
   outcome.kind = OutcomeKind::kRemoteError;
@@ -48,6 +52,7 @@ RankHost::RankHost(const RankPlace& place, bool watches, Calls::CutOff cut_off)
     : calls_(place.post, caller_hello(place, watches), std::move(cut_off)) {
   table_.struct_size = sizeof table_;
   table_.reply = &reply;
+  table_.reply_with = &reply_with;
   table_.fail = &fail;
   table_.is_cancelled = &is_cancelled;
   table_.call = [](const monarch_host_v1* host, const monarch_call_v1* call) { return of(host).calls_.call(*call); };

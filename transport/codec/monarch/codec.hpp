@@ -343,6 +343,7 @@ struct Standard<std::variant<T...>> {
 template <class T>
 void write(Writer& writer, const T& value) {
   if constexpr (detail::Customized<T>) {
+    const Writer::Copying what_it_makes(writer);
     codec_write(writer, value);
   } else if constexpr (detail::FieldsInside<T> || detail::FieldsOutside<T>) {
     detail::with_fields(value, [&writer](const auto&... each) { return detail::write_each(writer, each...); });

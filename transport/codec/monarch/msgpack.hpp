@@ -2,9 +2,11 @@
 
 // Writer and Reader: MessagePack, one item at a time. The Reader is total: it answers false on anything that is not
 // what was asked for, reads nothing beyond its input, and bounds depth and number of items; it never allocates for a
-// length that the input does not hold. The Writer counts depth as the Reader does. Types are codec.hpp's business.
+// length that the input does not hold. The Writer counts depth as the Reader does, and copies what it writes, or notes
+// where large bytes lie. Types are codec.hpp's business.
 //
-// Thread: values, used by one thread at a time. Lifetime: a Reader and the views it hands out live in its input.
+// Thread: values, used by one thread at a time. Lifetime: a Reader and the views it hands out live in its input, the
+// pieces of a Writer in it and in what it has noted.
 
 #include <bit>
 #include <cstddef>
@@ -14,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "monarch/fields.hpp"
 
@@ -44,7 +47,26 @@ struct Integer {
 
 class Writer {
  public:
+  static constexpr std::size_t kNotedBytes = 16U << 10U;
+
   explicit Writer(unsigned depth = kValueLimits.depth) : most_(depth) {}
+
+  // From now on texts and bytes of kNotedBytes and more are not copied: they have to stay where they are until the
+  // pieces of this writer have been used.
+  void note_large() { notes_ = true; }
+
+  // What is written while this lives is copied: it may be gone before the pieces are used.
+  class Copying {
+   public:
+    explicit Copying(Writer& writer) : writer_(writer), before_(std::exchange(writer.notes_, false)) {}
+    Copying(const Copying&) = delete;
+    Copying& operator=(const Copying&) = delete;
+    ~Copying() { writer_.notes_ = before_; }
+
+   private:
+    Writer& writer_;
+    const bool before_;
+  };
 
   // A container whose items are written next. The writer leaves it where the scope of this value ends.
   class Inside {
@@ -98,7 +120,7 @@ class Writer {
     } else {
       long_header(0xda, size);
     }
-    out_.append(value);
+    append(value);
   }
 
   void binary(std::string_view value) {
@@ -108,7 +130,7 @@ class Writer {
     } else {
       long_header(0xc5, size);
     }
-    out_.append(value);
+    append(value);
   }
 
   // Followed by `count` items. Throws std::length_error where it is nested too deeply.
@@ -126,9 +148,47 @@ class Writer {
   // For what is written next.
   void reserve(std::size_t bytes) { out_.reserve(out_.size() + bytes); }
 
-  std::string take() { return std::exchange(out_, {}); }
+  // What is written, in one.
+  std::string take() {
+    if (noted_.empty()) return std::exchange(out_, {});
+    std::string whole;
+    whole.reserve(size());
+    for (const std::string_view piece : pieces()) whole += piece;
+    out_.clear();
+    noted_.clear();
+    return whole;
+  }
+  bool is_one() const { return noted_.empty(); }
+  // What is written, where is_one().
+  std::string_view one() const { return out_; }
+  // What is written, one after the other; valid until this writes again.
+  std::vector<std::string_view> pieces() const {
+    std::vector<std::string_view> pieces;
+    std::size_t from = 0;
+    for (const Noted& noted : noted_) {
+      if (noted.at > from) pieces.push_back(std::string_view(out_).substr(from, noted.at - from));
+      pieces.push_back(noted.bytes);
+      from = noted.at;
+    }
+    if (out_.size() > from) pieces.push_back(std::string_view(out_).substr(from));
+    return pieces;
+  }
+  std::size_t size() const {
+    std::size_t size = out_.size();
+    for (const Noted& noted : noted_) size += noted.bytes.size();
+    return size;
+  }
 
  private:
+  struct Noted {
+    std::size_t at = 0;  // how much of out_ is before it
+    std::string_view bytes;
+  };
+
+  void append(std::string_view value) {
+    if (!notes_ || value.size() < kNotedBytes) return (void)out_.append(value);
+    noted_.push_back({out_.size(), value});
+  }
   static std::uint64_t checked(std::size_t size) {
     if (size > std::numeric_limits<std::uint32_t>::max()) throw std::length_error("monarch: too long for MessagePack");
     return size;
@@ -158,6 +218,8 @@ class Writer {
   }
 
   std::string out_;
+  std::vector<Noted> noted_;
+  bool notes_ = false;
   unsigned depth_ = 0;
   const unsigned most_;
 };

@@ -44,6 +44,7 @@
 #include <monarch/plugin_v1.h>
 #include <monarch/codec.hpp>
 #include <monarch/mesh.hpp>
+#include <monarch/pieces.hpp>
 #include <monarch/signature.hpp>
 #include <monarch/task.hpp>
 
@@ -220,9 +221,9 @@ class MONARCH_SEEN Reply {
 
   // False: it is answered already.
   bool set(const T& value) const {
-    const std::string bytes = codec::encode(value);
+    const codec::Writer written = detail::written_of(value);
     return answer_->end([&](const monarch_host_v1* host, monarch_delivery_v1* delivery) {
-      host->reply(delivery, {bytes.data(), bytes.size()});
+      detail::Pieces(*host, written).reply(*host, delivery);
     });
   }
   // What its caller gets as a RemoteError.
@@ -409,6 +410,33 @@ decltype(auto) finished(M member, C& actor, A&&... arguments) {
   }
 }
 
+// What is replied is not copied where the member gives a reference. Else the arguments are gone by then.
+template <auto F, class C, class Reply>
+void run_and_reply(C& actor, std::string_view arguments, const Reply& reply) {
+  using Arguments = typename Endpoint<F>::Arguments;
+  const auto run = [&actor](Arguments& values) -> decltype(auto) {
+    return std::apply([&actor](auto&... each) -> decltype(auto) { return finished(F, actor, std::move(each)...); },
+                      values);
+  };
+  using Given = decltype(run(std::declval<Arguments&>()));
+  if constexpr (std::is_reference_v<Given>) {
+    auto values = arguments_of<Arguments>(arguments);
+    reply(run(values));
+  } else if constexpr (std::is_void_v<Given>) {
+    {
+      auto values = arguments_of<Arguments>(arguments);
+      run(values);
+    }
+    reply(std::monostate());
+  } else {
+    const auto given = [&] {
+      auto values = arguments_of<Arguments>(arguments);
+      return run(values);
+    }();
+    reply(given);
+  }
+}
+
 template <auto F, class C>
 void invoke(void* self, monarch_bytes_v1 arguments, const monarch_host_v1* host, monarch_delivery_v1* delivery) {
   using E = Endpoint<F>;
@@ -423,22 +451,16 @@ void invoke(void* self, monarch_bytes_v1 arguments, const monarch_host_v1* host,
         },
         [&](const std::string& type, const std::string& text) { later.fail(type, text); });
   } else {
-    std::optional<std::string> result;
-    guarded(
-        [&] {
-          auto values = arguments_of<typename E::Arguments>(view_of(arguments));
-          const auto run = [&](auto&... each) { return finished(F, actor, std::move(each)...); };
-          if constexpr (std::is_void_v<Result>) {
-            std::apply(run, values);
-            result = codec::encode(std::monostate());
-          } else {
-            result = codec::encode(std::apply(run, values));
-          }
-        },
-        [&](const std::string& type, const std::string& text) {
-          host->fail(delivery, type.c_str(), text.c_str(), "");
-        });
-    if (result) host->reply(delivery, {result->data(), result->size()});
+    bool replied = false;
+    const auto reply = [&](const auto& value) {
+      const codec::Writer written = written_of(value);
+      replied = true;
+      Pieces(*host, written).reply(*host, delivery);
+    };
+    guarded([&] { run_and_reply<F>(actor, view_of(arguments), reply); },
+            [&](const std::string& type, const std::string& text) {
+              if (!replied) host->fail(delivery, type.c_str(), text.c_str(), "");
+            });
   }
 }
 

@@ -43,6 +43,7 @@
 #include <monarch/future.hpp>
 #include <monarch/mesh.hpp>
 #include <monarch/outcome.hpp>
+#include <monarch/pieces.hpp>
 #include <monarch/sending.hpp>
 #include <monarch/signature.hpp>
 
@@ -225,10 +226,11 @@ class MONARCH_SEEN ActorMesh {
   // Asks each once.
   Unready unready(const std::vector<std::size_t>& places, Patience within) const {
     const ActorMesh asked = this->within(within);
+    const detail::Packed<std::tuple<>> none;
     std::vector<std::shared_ptr<detail::CallState>> calls;
     for (const std::size_t place : places) {
       calls.push_back(detail::CallState::of(detail::host_here(), view_.mesh(), 1));
-      asked.send_named(calls.back(), view_.only(place), "monarch.ready", "*", std::string(1, '\x90'), 0);
+      asked.send_named(calls.back(), view_.only(place), "monarch.ready", "*", none.written(), 0);
     }
     Unready unready;
     for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -252,8 +254,9 @@ class MONARCH_SEEN ActorMesh {
   void send_part(const std::shared_ptr<detail::CallState>& state, const View& view, std::uint32_t flags,
                  A&&... arguments) const {
     using E = detail::Endpoint<F>;
+    const detail::Packed<typename E::Arguments, A...> packed(std::forward<A>(arguments)...);
     send_named(state, view, detail::endpoint_name<F>(), signature_of<typename E::Result, typename E::Arguments>(),
-               detail::packed<typename E::Arguments>(std::forward<A>(arguments)...), flags);
+               packed.written(), flags);
   }
   template <detail::IsMember M, class... A>
   std::shared_ptr<detail::CallState> send(M member, const View& view, std::uint32_t flags, A&&... arguments) const {
@@ -265,8 +268,9 @@ class MONARCH_SEEN ActorMesh {
   void send_part(M member, const std::shared_ptr<detail::CallState>& state, const View& view, std::uint32_t flags,
                  A&&... arguments) const {
     using E = detail::EndpointOf<M>;
+    const detail::Packed<typename E::Arguments, A...> packed(std::forward<A>(arguments)...);
     send_named(state, view, name_of(member), signature_of<typename E::Result, typename E::Arguments>(),
-               detail::packed<typename E::Arguments>(std::forward<A>(arguments)...), flags);
+               packed.written(), flags);
   }
   template <class M>
   static const std::string& name_of(M member) {
@@ -277,7 +281,7 @@ class MONARCH_SEEN ActorMesh {
         "MONARCH_ACTOR of the class in it");
   }
   void send_named(const std::shared_ptr<detail::CallState>& state, const View& view, const std::string& endpoint,
-                  const std::string& signature, const std::string& arguments, std::uint32_t flags) const {
+                  const std::string& signature, const codec::Writer& arguments, std::uint32_t flags) const {
     const std::vector<monarch_ranks_v1> ranks = view.ranks();
     monarch_call_v1 call{};
     call.flags = flags;
@@ -287,7 +291,8 @@ class MONARCH_SEEN ActorMesh {
     call.signature = signature.c_str();
     call.ranks = ranks.data();
     call.ranks_count = ranks.size();
-    call.arguments = {arguments.data(), arguments.size()};
+    const detail::Pieces pieces(*state->host(), arguments);
+    pieces.put_into(call);
     call.deadline_ns = deadline_ns_;
     detail::CallState::send(state, call);
   }
@@ -318,7 +323,10 @@ ActorMesh<C> named(const std::string& name, const Args& args = {}) {
   }
   const View view(kMesh, dims);
   const auto state = detail::CallState::of(host, kMesh, 1);
-  const std::string arguments = codec::encode(std::tuple(name, of, codec::Bytes{args.encoded()}));
+  const detail::Packed<std::tuple<std::string, std::string, codec::Bytes>, const std::string&, const std::string&,
+                       codec::Bytes>
+      packed(name, of, codec::Bytes{args.encoded()});
+  const detail::Pieces pieces(*host, packed.written());
   const std::vector<monarch_ranks_v1> ranks = view.ranks();
   monarch_call_v1 call{};
   call.mesh = kMesh;
@@ -327,7 +335,7 @@ ActorMesh<C> named(const std::string& name, const Args& args = {}) {
   call.signature = "*";
   call.ranks = ranks.data();
   call.ranks_count = ranks.size();
-  call.arguments = {arguments.data(), arguments.size()};
+  pieces.put_into(call);
   detail::CallState::send(state, call);
   FutureOne<void>(Future<void>(state)).get();
   return ActorMesh<C>(name, view);

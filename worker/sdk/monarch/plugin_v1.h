@@ -76,7 +76,23 @@ typedef struct monarch_call_v1 {
   /* On a thread of the host's, for each rank once; NULL: that was the last. It must not wait. */
   void (*on_answer)(void* user, const monarch_answer_v1* answer);
   void* user;
+  /* Where there are some, they are the arguments, one after the other, and `arguments` is nothing. A host whose
+   * monarch_host_v1 has reply_with() knows them. */
+  const monarch_bytes_v1* pieces;
+  size_t piece_count;
 } monarch_call_v1;
+
+enum {
+  MONARCH_REPLY_HAS_READ = 1 /* who replies reads the arguments no more, but for what it holds of them */
+};
+
+/* A result, piece by piece. */
+typedef struct monarch_reply_v1 {
+  uint32_t struct_size;
+  uint32_t flags;                 /* MONARCH_REPLY_HAS_READ */
+  const monarch_bytes_v1* pieces; /* one after the other */
+  size_t piece_count;
+} monarch_reply_v1;
 
 /* Where an actor or a controller is. */
 typedef struct monarch_place_v1 {
@@ -126,6 +142,8 @@ struct monarch_host_v1 {
   /* Tables of functions that came later, by name; NULL: this host has none of it. */
   const void* (*extension)(const monarch_host_v1* host, const char* name);
   void* runtime; /* the host's own */
+  /* As reply(). */
+  void (*reply_with)(monarch_delivery_v1* delivery, const monarch_reply_v1* result);
 };
 
 typedef struct monarch_endpoint_v1 {

@@ -35,42 +35,48 @@ const std::string& endpoint_name() {
   return name;
 }
 
-// As the parameter is, so that the endpoint finds what it takes; what is so already is not copied.
-template <class Parameter, class A>
-void pack_one(codec::Writer& writer, A&& argument, std::size_t& place) {
-  ++place;
-  if constexpr (std::is_same_v<Parameter, std::remove_cvref_t<A>>) {
-    codec::write(writer, argument);
-  } else {
-    codec::write(writer, static_cast<Parameter>(std::forward<A>(argument)));
-  }
-}
+template <class Parameter, class Argument>
+using AsTaken =
+    std::conditional_t<std::is_same_v<Parameter, std::remove_cvref_t<Argument>>, const Parameter&, const Parameter>;
 
-template <class Parameters, std::size_t... I, class... A>
-std::string packed_each(std::index_sequence<I...> /*all*/, A&&... arguments) {
-  std::size_t place = 0;
-  try {
-    codec::Writer writer;
-    {
-      const auto list = writer.array(sizeof...(A));
-      (pack_one<std::tuple_element_t<I, Parameters>>(writer, std::forward<A>(arguments), place), ...);
-    }
-    return writer.take();
-  } catch (const std::length_error& error) {
-    throw BadArguments("argument " + std::to_string(place) + ": " + error.what());
-  }
-}
-
+// Arguments as their endpoint takes them: each as its parameter is, so that the endpoint finds what it takes. What is so
+// already is not copied, and large bytes are not either: they are read where they lie, as long as this lives.
 template <class Parameters, class... A>
-std::string packed(A&&... arguments) {
-  constexpr bool kAsMany = std::tuple_size_v<Parameters> == sizeof...(A);
+class Packed {
+ public:
+  static constexpr bool kAsMany = std::tuple_size_v<Parameters> == sizeof...(A);
   static_assert(kAsMany, "as many arguments as the endpoint takes");
-  if constexpr (kAsMany) {
-    return packed_each<Parameters>(std::index_sequence_for<A...>(), std::forward<A>(arguments)...);
-  } else {
-    return {};
+  explicit Packed(A&&... /*arguments*/) {}
+  const codec::Writer& written() const { return writer_; }
+
+ private:
+  codec::Writer writer_;
+};
+template <class... P, class... A>
+requires(sizeof...(P) == sizeof...(A)) class Packed<std::tuple<P...>, A...> {
+ public:
+  explicit Packed(A&&... arguments) : taken_(static_cast<AsTaken<P, A>>(std::forward<A>(arguments))...) {
+    writer_.note_large();
+    std::size_t place = 0;
+    const auto write = [this, &place](const auto& each) {
+      ++place;
+      codec::write(writer_, each);
+    };
+    try {
+      const auto list = writer_.array(sizeof...(A));
+      std::apply([&write](const auto&... each) { (write(each), ...); }, taken_);
+    } catch (const std::length_error& error) {
+      throw BadArguments("argument " + std::to_string(place) + ": " + error.what());
+    }
   }
-}
+  Packed(const Packed&) = delete;
+  Packed& operator=(const Packed&) = delete;
+  const codec::Writer& written() const { return writer_; }
+
+ private:
+  std::tuple<AsTaken<P, A>...> taken_;
+  codec::Writer writer_;
+};
 
 template <class M>
 concept IsMember = std::is_member_function_pointer_v<M>;
