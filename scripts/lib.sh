@@ -10,7 +10,7 @@ build=$root/build
 { : <&0; } 2>/dev/null || exec </dev/null
 
 packages_build=(g++ ccache meson ninja-build pkg-config python3 libcli11-dev libyaml-cpp-dev libzmq3-dev cppzmq-dev
-  libspdlog-dev libfmt-dev libsodium-dev libbsd-dev libmd-dev nlohmann-json3-dev libre2-dev libssh-dev libgtest-dev
+  libspdlog-dev libfmt-dev libsodium-dev libssl-dev libbsd-dev libmd-dev nlohmann-json3-dev libre2-dev libssh-dev libgtest-dev
   libgmock-dev libibverbs-dev)
 packages_unit=(openssh-server openssh-client busybox mksh tcsh zsh fish)
 packages_lint=(clang-format-14 git)

@@ -12,7 +12,8 @@ BUILD_S = 40 * MINUTE
 
 # The sanitizer trees are compiled by clang, unoptimised, which is a third of what -O1 -g takes, and every run has a second compiler's view of
 # the code. Thread has line numbers, for what it finds may not come again; address names functions alone. Each library is one unit there, which
-# holds that names in unnamed namespaces are unique within it; meson.build joins fewer. One of them is built as where there is no libibverbs.
+# holds that names in unnamed namespaces are unique within it; meson.build joins fewer. One of them is built as where there is no
+# libibverbs and no OpenSSL.
 #
 # What undefined checks of every access to memory (no null pointer, none that is not aligned) is a fourth of its tree's time to compile and half
 # of that to run. The tree of clang has it instead, optimised, and traps.
@@ -20,7 +21,7 @@ SANITIZER = ["-Dunity_size=1000", "-Db_lundef=false", "-Doptimization=0", "-Ddeb
 OPTIONS = {
     "build": [],
     "build-asan": ["-Db_sanitize=address,undefined", "-Dcpp_args=-g0 -fno-sanitize=null -fno-sanitize=alignment", *SANITIZER],
-    "build-tsan": ["-Db_sanitize=thread", "-Dverbs=disabled", "-Dcpp_args=-g1", *SANITIZER],
+    "build-tsan": ["-Db_sanitize=thread", "-Dverbs=disabled", "-Dopenssl=disabled", "-Dcpp_args=-g1", *SANITIZER],
     "build-clang": ["-Dunity=off", "-Djoin_tests=false", "-Doptimization=1",
                     "-Dcpp_args=-fsanitize=null -fsanitize=alignment -fsanitize-undefined-trap-on-error"],
 }

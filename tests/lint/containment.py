@@ -15,7 +15,8 @@ LIBRARIES = [
     (r"libssh/.*", r"supervisor/launch/ssh/(session/(authenticate|known_hosts|libssh|libssh_key|raw_session|ssh_channel)|ssh_listener)\.cc",
      "few files of supervisor/launch/ssh"),
     (r"(infiniband|rdma)/.*", r"transport/tensor/verbs/libibverbs\.cc", "transport/tensor/verbs/libibverbs.cc"),
-    (r"sodium\.h", r"transport/peers/body_stream\.cc", "transport/peers/body_stream.cc"),
+    (r"sodium\.h", r"transport/peers/body_cipher\.cc", "transport/peers/body_cipher.cc"),
+    (r"openssl/.*", r"transport/peers/openssl_cipher\.cc", "transport/peers/openssl_cipher.cc"),
     (r"cuda.*\.h|nccl\.h", r"(?!)", "nothing yet"),
     (r"(gtest|gmock)/.*", r"tests/.*", "tests"),
 ]
@@ -28,7 +29,8 @@ CLEAN = {
     "transport/base/log.cc": "#include <spdlog/logger.h>\n#include <fmt/format.h>\n",
     "transport/base/json.cc": "#include <nlohmann/json.hpp>\n",
     "transport/tensor/verbs/libibverbs.cc": "#include <infiniband/verbs.h>\n",
-    "transport/peers/body_stream.cc": "#include <sodium.h>\n",
+    "transport/peers/body_cipher.cc": "#include <sodium.h>\n",
+    "transport/peers/openssl_cipher.cc": "#include <openssl/evp.h>\n",
     "supervisor/launch/ssh/session/raw_session.cc": "#include <libssh/libssh.h>\n",
     "tests/cli/a_test.cc": "#include <gtest/gtest.h>\n",
 }
@@ -44,7 +46,8 @@ PLANTS = [
     ("supervisor/launch/ssh.cc", "#include <libssh/libssh.h>\n", "belongs into few files of supervisor/launch/ssh"),
     ("supervisor/launch/ssh/session/ssh_session.h", "#pragma once\n#include <libssh/libssh.h>\n", "belongs into few files"),
     ("transport/tensor/verbs/verbs_lane.cc", "#include <infiniband/verbs.h>\n", "belongs into transport/tensor/verbs/libibverbs.cc"),
-    ("worker/post/post.cc", "#include <sodium.h>\n", "belongs into transport/peers/body_stream.cc"),
+    ("worker/post/post.cc", "#include <sodium.h>\n", "belongs into transport/peers/body_cipher.cc"),
+    ("worker/post/post.h", "#pragma once\n#include <openssl/evp.h>\n", "belongs into transport/peers/openssl_cipher.cc"),
     ("cli/main_test.cc", '#include "gtest/gtest.h"\n', "belongs into tests"),
 ]
 

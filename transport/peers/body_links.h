@@ -41,7 +41,7 @@ class BodyLinks {
     std::uint16_t first_port = 0;
     std::uint16_t last_port = 0;
     std::uint64_t most = 0;  // bytes of one body
-    bool with_aes = BodyStream::has_aes();
+    bool with_aes = BodyCipher::has_aes();
   };
   struct Handlers {
     std::function<void(HostId, PeerVia, BodyStream::Arrived&&)> on_body;

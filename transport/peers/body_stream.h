@@ -1,8 +1,9 @@
 #pragma once
 
 // BodyStream: one connection between two processes by which large bodies go from memory of the one into memory of the
-// other, encrypted and authenticated: AES-256-GCM where the processor has it, else ChaCha20-Poly1305, with keys of this
-// connection alone. Each body goes as pieces, each of which is opened whole before a byte of it is believed.
+// other, encrypted and authenticated (body_cipher.h), with keys of this connection alone. Each body goes as pieces, each
+// of which is opened whole before a byte of it is believed. A piece is sealed from where the body lies, and opened to
+// where it is going to lie.
 //
 // Nothing here waits: who has it polls for what it wants.
 //
@@ -16,10 +17,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
+#include "transport/peers/body_cipher.h"
 #include "transport/wire/mapped_memory.h"
 #include "transport/wire/memory_pool.h"
 
@@ -43,9 +46,6 @@ class BodyStream {
     std::uint64_t most = 0;  // bytes of one body
   };
 
-  // Whether this processor has AES-256-GCM.
-  static bool has_aes();
-
   // A connected, non-blocking socket. It begins with a hello of ours.
   BodyStream(UniqueFd socket, MemoryPool& pool, const Options& options);
   BodyStream(const BodyStream&) = delete;
@@ -55,10 +55,15 @@ class BodyStream {
   int descriptor() const { return socket_.get(); }
   // The other side has the secret, and has said so.
   bool is_proven() const { return proven_; }
-  void send(std::uint64_t number, std::shared_ptr<const MappedMemory> body);
+  // `bytes`: at least one. Owners of what holds them: this, and whoever has them besides.
+  void send(std::uint64_t number, std::string_view bytes, std::shared_ptr<const void> memory);
+  void send(std::uint64_t number, std::shared_ptr<const MappedMemory> body) {
+    const std::string_view bytes = body->bytes();
+    send(number, bytes, std::move(body));
+  }
   // Bytes of bodies that have not begun to go.
   std::uint64_t waiting() const { return waiting_; }
-  bool wants_to_write() const { return !out_.empty() || written_ < sealed_.size(); }
+  bool wants_to_write() const { return !out_.empty() || written_ < sealed_; }
   // About so many bytes, or as many as the socket takes. kGone: the other side has ended.
   Status flush(std::uint64_t most);
   // The same, of what comes; nothing twice. kInvalid: what comes is none of the other side's.
@@ -66,15 +71,19 @@ class BodyStream {
 
  private:
   enum class Piece : std::uint32_t { kHello = 1, kBody, kBytes };
+  static constexpr std::size_t kHeadBytes = 8;  // before a piece, in the clear: its length and its kind
+  static constexpr std::size_t kMostSealed = kPieceBytes + BodyCipher::kTagBytes;
   struct Outgoing {
     std::uint64_t number = 0;
-    std::shared_ptr<const MappedMemory> body;  // owners: this, and whoever has it mapped; nullptr: a hello
+    std::string_view bytes;  // none: a hello
+    std::shared_ptr<const void> memory;
     bool begun = false;
     std::size_t at = 0;
   };
-  struct Key {
-    std::array<unsigned char, 32> bytes{};
-    std::uint64_t used = 0;  // pieces
+  // The key of one direction, and how many pieces it has been used for.
+  struct Direction {
+    std::unique_ptr<BodyCipher> cipher;
+    std::uint64_t used = 0;
   };
 
   void seal_next();
@@ -83,22 +92,24 @@ class BodyStream {
   Status open_piece(std::vector<Arrived>& arrived);
   Status begin_body(std::string_view words);
   Result<Arrived> end_body();
-  bool open(char* into, std::size_t size);
+  bool open(char* into);
 
   const UniqueFd socket_;
   MemoryPool& pool_;
   const Options options_;
-  Key to_;
-  Key from_;
+  Direction to_;
+  Direction from_;
   std::deque<Outgoing> out_;
   std::uint64_t waiting_ = 0;
-  std::string sealed_;  // the piece that is being written
+  const std::unique_ptr<char[]> out_piece_;  // the one that is being written, with its head
+  std::size_t sealed_ = 0;
   std::size_t written_ = 0;
 
   bool proven_ = false;
-  std::array<char, 8> header_{};
+  std::array<char, kHeadBytes> header_{};
   std::size_t header_here_ = 0;
-  std::string piece_;  // sealed
+  const std::unique_ptr<char[]> in_piece_;  // sealed
+  std::size_t piece_size_ = 0;
   std::size_t piece_here_ = 0;
   struct Coming {
     std::uint64_t number = 0;
