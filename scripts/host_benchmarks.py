@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from measuring import row
+from measuring import head, row
 from recovery_benchmarks import FAST, OVERLOAD, spread, until, when
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -173,7 +173,7 @@ def bench_hosts(runs, seed, minutes):
         print(f"skipped: faults of hosts: this machine {reason}")
         return
     print(f"seed {seed}")
-    print(f"{'what':<50}{'monarch':>14}{'against':>29}{'ratio':>8}  goal")
+    head()
     if minutes > 0:
         weather(minutes, seed)
         return overload(minutes, seed)

@@ -1,10 +1,13 @@
 """What the benchmarks share: how long a command takes, against another in turn, and a row of the table."""
 
+import os
 import statistics
 import subprocess
 import sys
 import threading
 import time
+
+import machine
 
 
 def seconds(call):
@@ -49,5 +52,35 @@ def pairs(ours, theirs, runs, before_ours=lambda: None):
             statistics.median(ratios), ratios, hung)
 
 
+def spread(ratios):
+    return f"({min(ratios):.2f} to {max(ratios):.2f})"
+
+
+def busy():
+    """What else a figure depends on: 'a load of 0.7 on 2 processors'. The load is that of the last minute, the bench's own in it."""
+    return f"a load of {os.getloadavg()[0]:.1f} on {machine.processors():g} processors"
+
+
+def file_system(path):
+    """What a folder is on: 'ext4', 'tmpfs'."""
+    return subprocess.run(["df", "--output=fstype", path], check=True, capture_output=True, text=True).stdout.split()[-1]
+
+
+def head():
+    """Of a table, with what the machine does beside it."""
+    print(busy())
+    print(f"{'what':<50}{'monarch':>14}{'against':>29}{'ratio':>8}  goal", flush=True)
+
+
 def row(what, ours, against, ratio, goal):
     print(f"{what:<50}{ours:>14}{against:>29}{ratio:>8}  {goal}", flush=True)
+
+
+def ratio_row(what, ours, name, theirs, show, goal=""):
+    """What was measured in turn: medians, and the median of the turns' ratios with the least and the most. Of what is not here there is no
+    ratio, and it is named: `theirs` is empty."""
+    mine = show(statistics.median(ours))
+    if not theirs:
+        return row(what, mine, f"no {name} here", "", goal)
+    ratios = [a / b for a, b in zip(ours, theirs)]
+    row(what, mine, f"{name} {show(statistics.median(theirs))}", f"{statistics.median(ratios):.2f}", f"{goal} {spread(ratios)}".strip())

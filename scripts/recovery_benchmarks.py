@@ -15,7 +15,7 @@ import tempfile
 import time
 
 import peers
-from measuring import row
+from measuring import head, row
 
 DEADLINE_S = 60.0
 BEGIN = 'date +%s.%N > "$0/$1.new" && mv "$0/$1.new" "$0/$1"; exec sleep 1000'
@@ -326,7 +326,7 @@ def bench_recovery(monarch, world, runs, seed, minutes):
     if minutes > 0:
         return overload(monarch, world, minutes)
     print(f"seed {seed}")
-    print(f"{'what':<50}{'monarch':>14}{'against':>29}{'ratio':>8}  goal")
+    head()
     death_seen(monarch, world, runs, seed)
     gang_in_place(monarch, world, runs, seed)
     few = max(2, runs // 10)

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 
-from measuring import quietly, row, seconds
+from measuring import head, quietly, row, seconds
 from recovery_benchmarks import until, when
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -296,6 +296,6 @@ def bench_slurm(runs, seed):
         print(f"skipped: nodes of Slurm: this machine {reason}")
         return
     print(f"seed {seed}")
-    print(f"{'what':<50}{'monarch':>14}{'against':>29}{'ratio':>8}  goal")
+    head()
     start(4, runs)
     loss(max(2, runs // 5), seed)

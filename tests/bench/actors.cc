@@ -1,30 +1,53 @@
 // What scripts/bench actors measures, by a controller in C++ as a user's would be. It prints one JSON object.
 
 #include <monarch/controller.hpp>
+// Older headers have no Buffer; what is measured of them is compared with newer ones (scripts/actor_comparison.py).
+#if __has_include(<monarch/buffer.hpp>)
+#include <monarch/buffer.hpp>
+#define HAS_BUFFER 1
+#endif
 
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <deque>
+#include <memory>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
+// Whoever gives another answer has not got the bytes. One of each page: a call is measured, not who adds up.
+static std::uint64_t some_of(std::string_view bytes) {
+  std::uint64_t sum = bytes.size();
+  for (std::size_t i = 0; i < bytes.size(); i += 4096) sum += static_cast<unsigned char>(bytes[i]);
+  return sum;
+}
+static std::uint64_t all_of(std::string_view bytes) {
+  std::uint64_t sum = bytes.size();
+  for (const char byte : bytes) sum = sum * 31 + static_cast<unsigned char>(byte);
+  return sum;
+}
+
 struct Echo : monarch::Actor {
   int nothing(int number) { return number; }
-  // Whoever gives another answer than the sum has not got the bytes.
-  std::uint64_t take(const monarch::codec::Bytes& bytes) {
-    std::uint64_t sum = bytes.data.size();
-    for (std::size_t i = 0; i < bytes.data.size(); i += 4096) sum += static_cast<unsigned char>(bytes.data[i]);
-    return sum;
-  }
+  std::uint64_t take(const monarch::codec::Bytes& bytes) { return some_of(bytes.data); }
+  std::uint64_t take_all(const monarch::codec::Bytes& bytes) { return all_of(bytes.data); }
+#ifdef HAS_BUFFER
+  std::uint64_t view(const monarch::Buffer& buffer) { return some_of(buffer.view()); }
+  std::uint64_t view_all(const monarch::Buffer& buffer) { return all_of(buffer.view()); }
+#endif
   void wait() { ::pause(); }
   void die() { (void)::raise(SIGKILL); }
 };
@@ -80,15 +103,46 @@ void one_call(const std::string& where, const Echoes& one) {
   print(where + "_calls_per_s", kCalls / (microseconds(begin) / 1e6));
 }
 
+// Of 64 MiB a little less: a body is what an argument is written as, and may have no more than that.
+constexpr std::array<std::size_t, 5> kSizes = {1U << 10U, 64U << 10U, 1U << 20U, 16U << 20U, 64U << 20U};
+int runs_of(std::size_t size) { return size >= 16U << 20U ? 5 : size >= 1U << 20U ? 40 : 300; }
+
+std::string content(std::size_t size) {
+  std::string bytes(std::min(size, (std::size_t{64} << 20U) - 64), '\0');
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 31 + i / 4099);
+  return bytes;
+}
+
+// Each byte is compared once, and some of each page each time.
+template <auto Take, auto TakeAll, class Argument>
+void body(const std::string& name, const Echoes& one, const Argument& argument, const std::string& bytes, int runs) {
+  must(one.call_one<TakeAll>(argument).get() == all_of(bytes), "other bytes");
+  const std::uint64_t sum = some_of(bytes);
+  print(name, at(timed(runs, [&] { must(one.call_one<Take>(argument).get() == sum, "other bytes"); }), 0.5));
+}
+
 void bodies(const std::string& where, const Echoes& one) {
-  for (std::size_t size = 1U << 10U; size <= 64U << 20U; size <<= 2U) {
-    monarch::codec::Bytes bytes;
-    bytes.data.assign(std::min(size, (std::size_t{64} << 20U) - 64), 'x');
-    const std::uint64_t sum = bytes.data.size() + (bytes.data.size() + 4095) / 4096 * 'x';
-    const int runs = size >= 16U << 20U ? 5 : size >= 1U << 20U ? 40 : 300;
-    const auto times = timed(runs, [&] { must(one.call_one<&Echo::take>(bytes).get() == sum, "other bytes"); });
-    print(where + "_" + std::to_string(size >> 10U) + "KiB_us", at(times, 0.5));
+  for (const std::size_t size : kSizes) {
+    const std::string bytes = content(size);
+    const std::string name = std::to_string(size >> 10U) + "KiB_us";
+    body<&Echo::take, &Echo::take_all>(where + "_" + name, one, monarch::codec::Bytes{bytes}, bytes, runs_of(size));
+#ifdef HAS_BUFFER
+    const auto owner = std::make_shared<std::string>(bytes);
+    body<&Echo::view, &Echo::view_all>(where + "_buffer_" + name, one, monarch::Buffer(*owner, owner), bytes,
+                                       runs_of(size));
+    auto filling = monarch::Buffer::make(bytes.size());
+    std::memcpy(filling.data(), bytes.data(), bytes.size());
+    body<&Echo::view, &Echo::view_all>(where + "_made_" + name, one, std::move(filling).done(), bytes, runs_of(size));
+#endif
   }
+}
+
+void copies() {
+  const std::string from = content(kSizes.back());
+  std::string to(from.size(), 'x');
+  const auto times = timed(runs_of(from.size()), [&] { std::memcpy(to.data(), from.data(), from.size()); });
+  must(to == from, "other bytes");
+  print("memcpy_65536KiB_us", at(times, 0.5));
 }
 
 }  // namespace
@@ -99,6 +153,7 @@ int calls(monarch::Controller& c) {
   one_call("near", all.at("host", 0).at("gpu", 0));
   one_call("far", all.at("host", 1).at("gpu", 0));
   bodies("near", all.at("host", 0).at("gpu", 0));
+  copies();
   bodies("far", all.at("host", 1).at("gpu", 0));
   std::printf("\"ranks\": %zu}\n", all.size());
   return 0;
@@ -138,7 +193,12 @@ int deaths(monarch::Controller& c) {
   return 0;
 }
 
-MONARCH_PLUGIN(MONARCH_ACTOR(Echo, &Echo::nothing, &Echo::take, &Echo::wait, &Echo::die))
+#ifdef HAS_BUFFER
+MONARCH_PLUGIN(MONARCH_ACTOR(Echo, &Echo::nothing, &Echo::take, &Echo::take_all, &Echo::view, &Echo::view_all,
+                             &Echo::wait, &Echo::die))
+#else
+MONARCH_PLUGIN(MONARCH_ACTOR(Echo, &Echo::nothing, &Echo::take, &Echo::take_all, &Echo::wait, &Echo::die))
+#endif
 MONARCH_CONTROLLER(calls)
 MONARCH_CONTROLLER(wide)
 MONARCH_CONTROLLER(deaths)

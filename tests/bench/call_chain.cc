@@ -1,6 +1,7 @@
-// What a call between two hosts is compared with: bare libzmq over as many processes, there and back: caller – ipc –
-// relay – TCP with CURVE – relay – ipc – rank; and the same without relays, caller – TCP with CURVE – rank. No frame is
-// looked into. Prints the median of a round trip of each, in µs: `chain direct`.
+// What calls are compared with: bare libzmq over as many processes, there and back. A call between two hosts: caller –
+// ipc – relay – TCP with CURVE – relay – ipc – rank; the same without relays, caller – TCP with CURVE – rank; and a call
+// on one host, caller – ipc – relay – ipc – rank. No frame is looked into. Prints the median of a round trip of each, in
+// µs: `chain direct relay`.
 //
 // usage: call-chain ROUND_TRIPS BYTES
 
@@ -100,6 +101,8 @@ int main(int argc, char** argv) {
   must(::mkdtemp(folder) != nullptr, "mkdtemp");
   const std::string near = std::string("ipc://") + folder + "/near";
   const std::string far = std::string("ipc://") + folder + "/far";
+  const std::string door = std::string("ipc://") + folder + "/door";
+  const std::string rank = std::string("ipc://") + folder + "/rank";
   const std::string tcp = "tcp://127.0.0.1:" + std::to_string(20000 + ::getpid() % 20000);
   const std::string other = "tcp://127.0.0.1:" + std::to_string(20001 + ::getpid() % 20000);
   KeyPair caller;
@@ -112,13 +115,17 @@ int main(int argc, char** argv) {
     zmq_proxy(bound(context, ZMQ_ROUTER, tcp, &server), bound(context, ZMQ_DEALER, far), nullptr);
   });
   run_beside([&](void* context) { answer_all(connected(context, ZMQ_REP, far)); });
+  run_beside(
+      [&](void* context) { zmq_proxy(bound(context, ZMQ_ROUTER, door), bound(context, ZMQ_DEALER, rank), nullptr); });
+  run_beside([&](void* context) { answer_all(connected(context, ZMQ_REP, rank)); });
   run_beside([&](void* context) { answer_all(bound(context, ZMQ_REP, other, &server)); });
   void* const context = zmq_ctx_new();
   const double chain = median_microseconds(connected(context, ZMQ_REQ, near), round_trips, bytes);
   const double direct =
       median_microseconds(connected(context, ZMQ_REQ, other, &caller, &server.open), round_trips, bytes);
-  std::printf("%.1f %.1f\n", chain, direct);
-  for (const std::string& path : {near, far}) (void)::unlink(path.substr(6).c_str());
+  const double relay = median_microseconds(connected(context, ZMQ_REQ, door), round_trips, bytes);
+  std::printf("%.1f %.1f %.1f\n", chain, direct, relay);
+  for (const std::string& path : {near, far, door, rank}) (void)::unlink(path.substr(6).c_str());
   (void)::rmdir(folder);
   std::fflush(stdout);
   std::_Exit(0);  // the others end with this one
