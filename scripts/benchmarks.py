@@ -7,6 +7,7 @@ usage: scripts/bench launch [--runs N]     start-up against mpirun and ssh, size
        scripts/bench recovery --hosts [--runs N]   the same of hosts over sshd, beside a restart of everything
        scripts/bench recovery --weather MINUTES    what a bad network and busy hosts cost a job that nothing ails
        scripts/bench actors [--runs N]     calls between ranks against bare ZeroMQ, a sealed stream, memcpy and PyTorch Monarch
+       scripts/bench actors --against BUILD [--runs N]   the same calls by a build of another commit, and by this one
        scripts/bench tensors [--runs N]    pulls against a copy in memory and iperf3
        scripts/bench slurm [--runs N]      start-up against srun, the loss of a node against a requeue of the job, on a real Slurm; as root
        scripts/bench scale [--hosts N,N]   many hosts and ranks on this machine: start, memory, idle, status, a lost host, stop
@@ -27,6 +28,7 @@ import tempfile
 import time
 
 import actor_benchmarks
+import actor_comparison
 import build_benchmarks
 import host_benchmarks
 import peers
@@ -221,9 +223,12 @@ def bench_recovery(arguments):
 
 
 def bench_actors(arguments):
+    if arguments.against:
+        with World() as world, World() as other:
+            return actor_comparison.bench_against(world, BUILD, other, os.path.abspath(arguments.against), arguments.runs or 5)
     head()
     with World() as world:
-        actor_benchmarks.bench_actors(world, arguments.runs)
+        actor_benchmarks.bench_actors(world, arguments.runs or 7)
 
 
 def bench_tensors(arguments):
@@ -261,7 +266,9 @@ def main():
                           help="instead: so long with lost and late packets and short freezes on such hosts, and as long under overload")
     recovery.set_defaults(call=bench_recovery)
     actors = benches.add_parser("actors", help="calls between ranks")
-    actors.add_argument("--runs", type=int, default=7, help="turns of ours and of the others")
+    actors.add_argument("--runs", type=int, help="turns of ours and of the others: 7, of builds 5")
+    actors.add_argument("--against", metavar="BUILD",
+                        help="instead: a build of another commit and this tree's, in turns, at most 5 minutes; 1 where a gate is missed")
     actors.set_defaults(call=bench_actors)
     pulls = benches.add_parser("tensors", help="pulls between ranks")
     pulls.add_argument("--runs", type=int, default=7, help="turns of ours and of the others")
