@@ -192,8 +192,9 @@ TEST_F(SlurmLaunch, TakesTheEndOfTheWholeJobForAnEndWhereTheNodeAnswers) {
   say("state", "7|CANCELLED|None\n");
   say("node", "down*\n");
   launcher_->destroy(HostId(0));
-  EXPECT_FALSE(run_until([&] { return ended_.has_value(); }, Duration::milliseconds(700)));
+  ASSERT_TRUE(run_until([&] { return over_.has_value(); }));
   EXPECT_EQ(over_, "CANCELLED");
+  EXPECT_FALSE(run_until([&] { return ended_.has_value(); }, Duration::milliseconds(700)));
   say("node", "idle\n");
   ASSERT_TRUE(run_until([&] { return ended_.has_value(); }));
   EXPECT_EQ(*ended_, "Slurm has ended the job that it ran in");
