@@ -221,7 +221,9 @@ LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const
   const auto requeued = requeued_job(input, context);
   if (!requeued.ok()) return failed(context, exit_code_for(requeued.error()), requeued.error().message);
   const std::optional<std::string> begins = *requeued ? *requeued : submitted;
-  const NewJobFiles files{.spec = input.text, .spec_directory = input.directory, .origin = input.origin};
+  NewJobFiles files{.spec = input.text, .spec_directory = input.directory, .origin = input.origin};
+  // Until it has said that it is ready, the job never began.
+  if (!input.spec.supervised_away()) files.durability = Durability::kLater;
   const auto made = begins ? begin_submitted(*begins, files) : make_job(input.spec.name, files);
   if (!made.ok()) return failed(context, exit_code_for(made.error()), made.error().message);
   const JobDirectory& job = made->job;

@@ -42,7 +42,7 @@ Status write_job_files(const JobDirectory& job, const NewJobFiles& files) {
   MONARCH_TRY(write(kSpecFile, files.spec));
   MONARCH_TRY(write(kSpecDirectoryFile, files.spec_directory));
   if (!files.origin.empty()) MONARCH_TRY(write(kSpecOriginFile, files.origin));
-  return job.directory.sync_files(written);
+  return files.durability == Durability::kNow ? job.directory.sync_files(written) : Status();
 }
 
 Result<StateDir> open_state() {

@@ -13,9 +13,10 @@
 namespace monarch {
 
 struct NewJobFiles {
-  std::string_view spec;            // spec.yaml
-  std::string_view spec_directory;  // spec.dir
-  std::string_view origin = {};     // spec.from; none if it is empty
+  std::string_view spec;                     // spec.yaml
+  std::string_view spec_directory;           // spec.dir
+  std::string_view origin = {};              // spec.from; none if it is empty
+  Durability durability = Durability::kNow;  // later: the supervisor that is about to be started sees to it
 };
 
 struct NewJob {
@@ -28,7 +29,6 @@ Result<NewJob> make_job(std::string_view name, const NewJobFiles& files);
 // Under an id that another machine has given it. kBusy: there is one of that id.
 Result<NewJob> make_job_of_id(const std::string& id, const NewJobFiles& files);
 
-// All of them, durably.
 Status write_job_files(const JobDirectory& job, const NewJobFiles& files);
 
 // The state directory for a command that reads; kNotFound if no job was ever started here.

@@ -65,13 +65,13 @@ bool is_same_home(const JobHome& written, const JobHome& now) {
   return written.boot_id != now.boot_id || written.device == now.device;
 }
 
-Status check_home(const SecureDirectory& job, bool force) {
+Result<HomeFile> check_home(const SecureDirectory& job, bool force) {
   MONARCH_ASSIGN(const JobHome now, home_of(job));
   const auto bytes = job.read_file(kHomeFile, kHomeBytes);
   if (!bytes.ok() && bytes.error().code != ErrorCode::kNotFound) return bytes.error();
   if (bytes.ok() && !force) {
     MONARCH_ASSIGN(const JobHome written, parse_home(job, *bytes));
-    if (is_same_home(written, now)) return {};
+    if (is_same_home(written, now)) return HomeFile::kThere;
     const bool moved = written.machine == now.machine;
     return Error{ErrorCode::kBusy,
                  text("the job was started in ", printable(written.path),
@@ -80,7 +80,8 @@ Status check_home(const SecureDirectory& job, bool force) {
                                    printable(now.machine), ")"),
                       "; a supervisor there may hold the job. If you know that there is none: --force-takeover")};
   }
-  return job.write_file(kHomeFile, written_text(now));
+  MONARCH_TRY(job.write_aside(kHomeFile, written_text(now)));
+  return HomeFile::kWrittenAside;
 }
 
 }  // namespace monarch

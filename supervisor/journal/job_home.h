@@ -30,7 +30,11 @@ struct JobHome {
 Result<JobHome> home_of(const SecureDirectory& job);
 // One place, as far as both tell.
 bool is_same_home(const JobHome& written, const JobHome& now);
+enum class HomeFile : std::uint8_t {
+  kThere,
+  kWrittenAside,  // it lies at aside_of(kHomeFile): it gets its name, and is durable, with the term (sync_round.h)
+};
 // Writes it down the first time, and by force. kBusy: it is another, and the message says which.
-Status check_home(const SecureDirectory& job, bool force);
+Result<HomeFile> check_home(const SecureDirectory& job, bool force);
 
 }  // namespace monarch

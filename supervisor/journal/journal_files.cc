@@ -7,7 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
-
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "transport/base/text.h"
@@ -55,11 +56,35 @@ class PosixJournalFiles final : public JournalFiles {
     file = std::make_unique<PosixJournalFile>(std::move(fd));
     return 0;
   }
+  Errno open(const std::string& name, std::unique_ptr<JournalFile>& file) override {
+    UniqueFd fd(::openat(directory_.get(), name.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (!fd.valid()) return errno;
+    file = std::make_unique<PosixJournalFile>(std::move(fd));
+    return 0;
+  }
   Errno rename(const std::string& from, const std::string& to) override {
     return answer(::renameat(directory_.get(), from.c_str(), directory_.get(), to.c_str()));
   }
   Errno remove(const std::string& name) override { return answer(::unlinkat(directory_.get(), name.c_str(), 0)); }
   Errno sync_directory() override { return answer(::fsync(directory_.get())); }
+  // The kernel syncs a file in the thread that asks for it, and commits what several ask for at one time together.
+  std::vector<Errno> sync_all(const std::vector<JournalFile*>& files) override {
+    std::vector<Errno> answers(files.size(), 0);
+    const auto sync = [&](std::size_t which) { answers[which] = files[which]->sync(); };
+    std::vector<std::thread> others;
+    std::size_t own = files.size();
+    try {
+      while (own > 1) {
+        others.emplace_back(sync, own - 1);
+        --own;
+      }
+    } catch (const std::system_error&) {
+      // Where no thread can be had, one after the other.
+    }
+    for (std::size_t which = 0; which < own; ++which) sync(which);
+    for (std::thread& other : others) other.join();
+    return answers;
+  }
   bool deleted() override { return has_no_name(directory_.get()); }
 
   Result<std::vector<std::string>> list() override {
@@ -108,20 +133,39 @@ std::unique_ptr<JournalFiles> posix_journal_files(UniqueFd directory) {
   return std::make_unique<PosixJournalFiles>(std::move(directory));
 }
 
+std::string aside_of(const std::string& name) { return name + ".tmp"; }
+
+namespace {
+
+// `file` is open where that worked; else nothing of it is left.
+Errno open_aside(JournalFiles& files, const std::string& name, std::string_view bytes,
+                 std::unique_ptr<JournalFile>& file) {
+  (void)files.remove(aside_of(name));  // ENOENT, or the rest of a crash
+  Errno failure = files.create(aside_of(name), file);
+  if (failure != 0) return failure;
+  failure = file->write(bytes);
+  if (failure != 0) (void)files.remove(aside_of(name));  // the first failure is the one to report
+  return failure;
+}
+
+}  // namespace
+
+Errno write_aside(JournalFiles& files, const std::string& name, std::string_view bytes) {
+  std::unique_ptr<JournalFile> file;
+  return open_aside(files, name, bytes, file);
+}
+
 Errno write_file_atomically(JournalFiles& files, const std::string& name, std::string_view bytes,
                             Durability durability) {
   const bool now = durability == Durability::kNow;
-  const std::string temporary = name + ".tmp";
-  (void)files.remove(temporary);  // ENOENT, or the rest of a crash
   std::unique_ptr<JournalFile> file;
-  Errno failure = files.create(temporary, file);
+  Errno failure = open_aside(files, name, bytes, file);
   if (failure != 0) return failure;
-  failure = file->write(bytes);
-  if (failure == 0 && now) failure = file->sync();
+  if (now) failure = file->sync();
   file.reset();
-  if (failure == 0) failure = files.rename(temporary, name);
+  if (failure == 0) failure = files.rename(aside_of(name), name);
   if (failure != 0) {
-    (void)files.remove(temporary);  // the first failure is the one to report
+    (void)files.remove(aside_of(name));  // the first failure is the one to report
     return failure;
   }
   return now ? files.sync_directory() : 0;

@@ -38,7 +38,7 @@ bool is_plain_name(const std::string& name) {
 class JournalThread::Worker {
  public:
   Worker(JournalThreadOptions options, Inbox<JournalRequest>& requests)
-      : options_(std::move(options)), requests_(requests) {}
+      : options_(std::move(options)), requests_(requests), waits_(writer().waits()) {}
 
   // `stop`: readable once it shall end.
   void run(int stop) {
@@ -49,13 +49,18 @@ class JournalThread::Worker {
       if (stopping || may_take()) take_requests();
       const Instant now = boot_now();
       look_for_removal(now);
-      if (stopping || now >= retry_at_) work();
+      if (stopping || now >= retry_at_) work(stopping);
       offer_reports();
     }
     finish();
   }
 
  private:
+  struct Batched {
+    std::uint64_t ticket = 0;
+    std::optional<std::size_t> file;  // of beside_: it is that, and no records
+  };
+
   // Nothing is taken while stuck or while nobody takes the reports: the bounded inbox then holds the caller back.
   bool may_take() const { return reports_.empty() && !stuck(); }
   bool stuck() const { return !failure_ && writer().health() == JournalHealth::kStuck; }
@@ -65,6 +70,7 @@ class JournalThread::Worker {
   bool wait(int stop) {
     Instant due = boot_now() + options_.look_every;
     if (stuck()) due = std::min(due, retry_at_);
+    if (!batch_.empty() && !stuck()) due = std::min(due, company_until_);
     if (!reports_.empty()) due = std::min(due, boot_now() + kOfferAgain);
     std::array<pollfd, 2> ready{{{stop, POLLIN, 0}, {requests_.descriptor(), POLLIN, 0}}};
     // EINTR or a spurious wake-up costs one turn.
@@ -84,7 +90,7 @@ class JournalThread::Worker {
     fail(Error{ErrorCode::kGone, "the job's state directory or its journal was removed while the job runs"});
   }
 
-  void work() {
+  void work(bool stopping) {
     if (stuck() && !flush()) return;
     while (!queue_.empty()) {
       if (failure_) {
@@ -92,15 +98,17 @@ class JournalThread::Worker {
       } else if (auto* append = std::get_if<AppendRequest>(&queue_.front())) {
         add(*append);
       } else {
-        // Files and snapshots come after the records that were submitted before them.
-        if (!flush()) return;
-        if (auto* file = std::get_if<WriteFileRequest>(&queue_.front())) write(*file);
-        if (auto* snapshot = std::get_if<SnapshotRequest>(&queue_.front())) take(*snapshot);
+        // Files and snapshots mean nothing before the records that were submitted before them.
+        if (auto* file = std::get_if<WriteFileRequest>(&queue_.front()); file && !write(*file)) return;
+        if (auto* snapshot = std::get_if<SnapshotRequest>(&queue_.front())) {
+          if (!flush()) return;
+          take(*snapshot);
+        }
       }
       queue_.pop_front();
       if (batch_bytes_ >= kBatchBytes && !flush()) return;
     }
-    (void)flush();  // what stays waits for the next try
+    if (waited_for_ || stopping || boot_now() >= company_until_) (void)flush();  // what stays waits for the next try
   }
 
   void add(const AppendRequest& request) {
@@ -120,7 +128,14 @@ class JournalThread::Worker {
       MONARCH_ASSERT_BECAUSE(lsn.ok(), "sizes are checked above and a batch is flushed below the writer's limit");
     }
     batch_bytes_ += bytes_of(request);
-    batch_.push_back(request.ticket);
+    beside_.insert(beside_.end(), request.beside.begin(), request.beside.end());
+    put_in_batch({.ticket = request.ticket, .file = {}}, request.patient);
+  }
+
+  void put_in_batch(const Batched& request, bool patient) {
+    if (batch_.empty()) company_until_ = boot_now() + options_.patience;
+    waited_for_ = waited_for_ || !patient;
+    batch_.push_back(request);
   }
 
   // False while the batch cannot be made durable.
@@ -129,7 +144,10 @@ class JournalThread::Worker {
     const bool was_stuck = stuck();
     if (batch_.empty() && !was_stuck) return true;
     const Instant began = boot_now();
-    switch (writer().flush()) {
+    const std::uint64_t before = writer().waits();
+    const JournalHealth health = writer().flush(beside_);
+    (waited_for_ ? waits_ : unwaited_) += writer().waits() - before;
+    switch (health) {
       case JournalHealth::kGood: break;
       case JournalHealth::kStuck:
         if (!was_stuck) report(JournalStuck{writer().trouble()});
@@ -139,23 +157,56 @@ class JournalThread::Worker {
     }
     retry_at_ = Instant();
     if (was_stuck) report(JournalUnstuck{});
-    const Duration took = boot_now() - began;
-    for (const std::uint64_t ticket : batch_) {
-      report(RecordsDurable{ticket, writer().durable_lsn(), writer().snapshot_due(), took});
+    if (const auto failure = failure_beside_records()) {
+      fail(*failure);
+      return true;
     }
-    batch_.clear();
-    batch_bytes_ = 0;
+    const Duration took = boot_now() - began;
+    for (const Batched& done : batch_) {
+      if (done.file) {
+        told(done.ticket, beside_[*done.file]);
+      } else {
+        report(RecordsDurable{done.ticket, writer().durable_lsn(), writer().snapshot_due(), took, waits_, unwaited_});
+      }
+    }
+    empty_batch();
     return true;
   }
 
-  void write(const WriteFileRequest& request) {
-    if (failure_) return refuse(request, *failure_);
-    if (!is_plain_name(request.name)) {
-      return refuse(request, Error{ErrorCode::kInvalid, text("\"", printable(request.name), "\" is no file of a job")});
+  // Of a file that records need: they justify nothing without it.
+  std::optional<Error> failure_beside_records() const {
+    for (std::size_t i = 0; i < beside_.size(); ++i) {
+      const auto is_its = [i](const Batched& one) { return one.file == i; };
+      if (beside_[i].failure == 0 || std::any_of(batch_.begin(), batch_.end(), is_its)) continue;
+      return errno_error(text("write ", beside_[i].name), beside_[i].failure);
     }
-    const Errno failure = write_file_atomically(*options_.files, request.name, request.bytes);
-    if (failure != 0) return refuse(request, errno_error(text("write ", request.name), failure));
-    report(FileWritten{request.ticket});
+    return std::nullopt;
+  }
+
+  void told(std::uint64_t ticket, const FileBeside& file) {
+    if (file.failure == 0) return report(FileWritten{ticket});
+    report(RequestRefused{ticket, errno_error(text("write ", file.name), file.failure)});
+  }
+
+  // False: it waits for the journal, which has no space.
+  bool write(const WriteFileRequest& request) {
+    std::optional<Error> why = failure_;
+    if (!why && !is_plain_name(request.name)) {
+      why = Error{ErrorCode::kInvalid, text("\"", printable(request.name), "\" is no file of a job")};
+    }
+    if (!why) {
+      const Errno failure = write_aside(*options_.files, request.name, request.bytes);
+      if (failure == 0) {
+        put_in_batch({.ticket = request.ticket, .file = beside_.size()}, false);
+        beside_.push_back({.name = request.name, .aside = true});
+        return true;
+      }
+      why = errno_error(text("write ", request.name), failure);
+    }
+    // What is before it is answered before it.
+    if (!flush()) return false;
+    refuse(request, *why);
+    return true;
   }
 
   void take(const SnapshotRequest& request) {
@@ -171,9 +222,15 @@ class JournalThread::Worker {
     if (failure_) return;
     failure_ = why;
     report(JournalFailed{why});
-    for (const std::uint64_t ticket : batch_) report(RequestRefused{ticket, why});
+    for (const Batched& done : batch_) report(RequestRefused{done.ticket, why});
+    empty_batch();
+  }
+
+  void empty_batch() {
     batch_.clear();
+    beside_.clear();
     batch_bytes_ = 0;
+    waited_for_ = false;
   }
 
   template <class Request>
@@ -194,7 +251,7 @@ class JournalThread::Worker {
     const bool drained = !failure_ && batch_.empty() && queue_.empty();
     const Error why = writer().health() == JournalHealth::kStuck ? writer().trouble()
                                                                  : Error{ErrorCode::kGone, "the journal has stopped"};
-    for (const std::uint64_t ticket : batch_) report(RequestRefused{ticket, why});
+    for (const Batched& done : batch_) report(RequestRefused{done.ticket, why});
     for (const JournalRequest& request : queue_) refuse(request, why);
     report(JournalStopped{drained});
     // An owner that no longer takes its reports has said by that that it does not want them.
@@ -207,8 +264,13 @@ class JournalThread::Worker {
   JournalThreadOptions options_;
   Inbox<JournalRequest>& requests_;
   std::deque<JournalRequest> queue_;
-  std::vector<std::uint64_t> batch_;  // tickets of what was appended and is not durable
+  std::vector<Batched> batch_;      // what was appended or written and is not durable
+  std::vector<FileBeside> beside_;  // and the files of it
   std::size_t batch_bytes_ = 0;
+  bool waited_for_ = false;  // by somebody, or what comes after it
+  Instant company_until_;    // of a batch that nobody waits for
+  std::uint64_t waits_;
+  std::uint64_t unwaited_ = 0;
   std::deque<JournalReport> reports_;  // not yet taken by the owner's inbox
   std::optional<Error> failure_;
   bool gone_ = false;

@@ -1,8 +1,10 @@
 #pragma once
 
 // JournalThread: the only thread that touches the state directory while a job runs, so that a slow disk (S03) stalls no
-// heartbeat. It appends records with one sync per batch, writes the other files of the directory, and takes snapshots,
-// strictly in the order of the requests. Each request is answered by exactly one report that names its ticket.
+// heartbeat. It appends records and writes the other files of the directory with one round of syncs per batch, and takes
+// snapshots, strictly in the order of the requests. Each request is answered by exactly one report that names its ticket.
+// A batch that nobody waits for has a little time for company: most of what ranks say at their beginnings and ends is
+// synced with the next record that lets a message go.
 //
 // Without space (S01, S08) it says kStuck once, holds everything in order, and tries again each second; the requests
 // that wait fill the bounded inbox, and submit() answers false. When the storage fails (S02), or the directory is
@@ -27,7 +29,9 @@ namespace monarch {
 
 struct AppendRequest {
   std::uint64_t ticket = 0;
-  std::vector<AppendRecord> records;  // all or none
+  std::vector<AppendRecord> records;    // all or none; none: what was submitted before is waited for
+  std::vector<FileBeside> beside = {};  // what has to be durable as these have
+  bool patient = false;                 // nobody waits for them
 };
 // Replaces a file of the state directory as a whole, mode 0600. `name` is one component and not one of the journal's.
 struct WriteFileRequest {
@@ -47,7 +51,9 @@ struct RecordsDurable {
   std::uint64_t ticket = 0;
   std::uint64_t durable_lsn = 0;
   bool snapshot_due = false;
-  Duration took = {};  // its write and sync: how the disk is doing
+  Duration took = {};          // its write and sync: how the disk is doing
+  std::uint64_t waits = 0;     // for the disk, one after the other, that somebody waited for so far
+  std::uint64_t unwaited = 0;  // and others
 };
 struct FileWritten {
   std::uint64_t ticket = 0;
@@ -80,7 +86,8 @@ struct JournalThreadOptions {
   Inbox<JournalReport>* reports = nullptr;
   std::size_t capacity = 4096;  // requests that wait; submit() answers false beyond
   Duration retry_every = Duration::seconds(1);
-  Duration look_every = Duration::seconds(2);  // for a removed directory
+  Duration look_every = Duration::seconds(2);     // for a removed directory
+  Duration patience = Duration::milliseconds(5);  // of patient requests, for one that is not
 };
 
 class JournalThread {

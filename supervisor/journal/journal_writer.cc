@@ -85,10 +85,15 @@ Result<std::uint64_t> JournalWriter::append(const AppendRecord& append) {
 }
 
 JournalHealth JournalWriter::flush() {
-  if (health_ == JournalHealth::kFailed || pending_.empty()) return health_;
+  std::vector<FileBeside> none;
+  return flush(none);
+}
+
+JournalHealth JournalWriter::flush(std::vector<FileBeside>& beside) {
+  if (health_ == JournalHealth::kFailed || (pending_.empty() && beside.empty())) return health_;
   Errno failure = 0;
   for (int attempt = 0; attempt < 2; ++attempt) {  // this segment, then a fresh one
-    failure = write_pending();
+    failure = write_pending(beside);
     if (failure == 0) {
       health_ = JournalHealth::kGood;
       return health_;
@@ -99,8 +104,9 @@ JournalHealth JournalWriter::flush() {
   return health_;
 }
 
-// One write and one sync of everything that waits; on failure the segment is given up.
-Errno JournalWriter::write_pending() {
+// One write and one round of everything that waits; on failure the segment is given up.
+Errno JournalWriter::write_pending(std::vector<FileBeside>& beside) {
+  if (pending_.empty()) return sync_round(files_, {}, beside, waits_);
   if (segment_ != nullptr && segment_full()) {
     old_segments_.push_back({segment_name_, durable_lsn_, segment_size_});
     segment_.reset();
@@ -115,8 +121,9 @@ Errno JournalWriter::write_pending() {
   bytes.reserve(bytes.size() + pending_bytes_);
   for (const Pending& pending : pending_) bytes.append(pending.bytes);
   Errno failure = segment_->write(bytes);
-  if (failure == 0) failure = segment_->sync();
-  if (failure == 0 && fresh) failure = files_.sync_directory();
+  if (failure == 0) {
+    failure = sync_round(files_, {.segment = segment_.get(), .new_segment = fresh}, beside, waits_);
+  }
   if (failure != 0) {
     give_up_segment();
     return failure;

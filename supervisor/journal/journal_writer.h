@@ -17,6 +17,7 @@
 #include "supervisor/journal/journal_contents.h"
 #include "supervisor/journal/journal_files.h"
 #include "supervisor/journal/record.h"
+#include "supervisor/journal/sync_round.h"
 #include "transport/base/limits.h"
 #include "transport/base/result.h"
 
@@ -60,6 +61,9 @@ class JournalWriter {
 
   // Writes what waits, with one sync.
   JournalHealth flush();
+  // And makes these files of the directory durable in the same round. What became of each it says itself: while the
+  // answer is kStuck, they are for the next flush.
+  JournalHealth flush(std::vector<FileBeside>& beside);
 
   JournalHealth health() const { return health_; }
   // What was tried and what the system answered, while not kGood.
@@ -67,6 +71,8 @@ class JournalWriter {
 
   std::uint64_t last_lsn() const { return last_lsn_; }
   std::uint64_t durable_lsn() const { return durable_lsn_; }
+  // Waits for the disk, one after the other, that flushes have made.
+  std::uint64_t waits() const { return waits_; }
 
   // Enough records since the last snapshot, or since the last attempt at one.
   bool snapshot_due() const { return last_lsn_ >= next_snapshot_lsn_; }
@@ -89,7 +95,7 @@ class JournalWriter {
   };
 
   JournalWriter(JournalFiles& files, const JournalWriterOptions& options) : files_(files), options_(options) {}
-  Errno write_pending();
+  Errno write_pending(std::vector<FileBeside>& beside);
   Errno begin_segment();
   void give_up_segment();
   void delete_covered_segments(std::uint64_t snapshot_lsn);
@@ -105,6 +111,7 @@ class JournalWriter {
   Term last_term_;
   std::uint64_t durable_lsn_ = 0;
   std::uint32_t durable_chain_ = 0;
+  std::uint64_t waits_ = 0;
   std::deque<Pending> pending_;  // records durable_lsn_ + 1 to last_lsn_
   std::size_t pending_bytes_ = 0;
   std::uint64_t next_snapshot_lsn_ = 0;

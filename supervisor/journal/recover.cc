@@ -20,7 +20,11 @@ Result<RecoveredJournal> recover_journal(JournalFiles& files, const RecoverOptio
   const AppendRecord term{RecordType::kTerm, recovered.term, options.wall, options.now, {}};
   const Result<std::uint64_t> appended = recovered.writer->append(term);
   if (!appended.ok()) return appended.error();
-  if (recovered.writer->flush() != JournalHealth::kGood) return recovered.writer->trouble();
+  std::vector<FileBeside> beside = options.beside;
+  if (recovered.writer->flush(beside) != JournalHealth::kGood) return recovered.writer->trouble();
+  for (const FileBeside& file : beside) {
+    if (file.failure != 0) return errno_error(text("write ", file.name), file.failure);
+  }
   return recovered;
 }
 

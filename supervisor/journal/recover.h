@@ -6,6 +6,7 @@
 // Thread: any one, before the journal's own thread starts.
 
 #include <memory>
+#include <vector>
 
 #include "supervisor/journal/journal_contents.h"
 #include "supervisor/journal/journal_files.h"
@@ -23,6 +24,7 @@ struct RecoverOptions {
   Instant now;
   JournalWriterOptions writer;
   bool forced = false;
+  std::vector<FileBeside> beside = {};  // what has to be durable as TERM has
 };
 
 struct RecoveredJournal {

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "supervisor/journal/sync_round.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -156,14 +157,25 @@ Status SecureDirectory::write_file(const std::string& name, std::string_view byt
   return {};
 }
 
-// One commit of a file system's own journal takes the others' names along: the first sync waits for it, the rest find
-// little to do.
-Status SecureDirectory::sync_files(const std::vector<std::string>& names) const {
-  for (const std::string& name : names) {
-    MONARCH_ASSIGN(const UniqueFd fd, open_file(name, O_RDONLY));
-    if (::fdatasync(fd.get()) != 0) return errno_error(text("write ", path_of(name)), errno);
+Status SecureDirectory::write_aside(const std::string& name, std::string_view bytes) const {
+  MONARCH_ASSIGN(UniqueFd copy, duplicate());
+  const auto files = posix_journal_files(std::move(copy));
+  if (const Errno failure = monarch::write_aside(*files, name, bytes)) {
+    return errno_error(text("write ", path_of(name)), failure);
   }
-  if (::fsync(fd_.get()) != 0) return errno_error(text("write ", path_), errno);
+  return {};
+}
+
+Status SecureDirectory::sync_files(const std::vector<std::string>& names) const {
+  MONARCH_ASSIGN(UniqueFd copy, duplicate());
+  const auto files = posix_journal_files(std::move(copy));
+  std::vector<FileBeside> all;
+  for (const std::string& name : names) all.push_back({.name = name});
+  std::uint64_t waits = 0;
+  if (const Errno failure = sync_round(*files, {}, all, waits)) return errno_error(text("write ", path_), failure);
+  for (const FileBeside& file : all) {
+    if (file.failure != 0) return errno_error(text("write ", path_of(file.name)), file.failure);
+  }
   return {};
 }
 

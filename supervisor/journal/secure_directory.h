@@ -40,6 +40,8 @@ class SecureDirectory {
   Result<std::string> read_file(const std::string& name, std::size_t limit) const;
   // Replaces the file as a whole.
   Status write_file(const std::string& name, std::string_view bytes, Durability durability = Durability::kNow) const;
+  // At aside_of(name), until a round makes it durable under its name (sync_round.h).
+  Status write_aside(const std::string& name, std::string_view bytes) const;
   // Makes durable what was written to them, and their names.
   Status sync_files(const std::vector<std::string>& names) const;
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
+#include "supervisor/core/state/outward.h"
 #include "supervisor/journal/core_records.h"
 #include "transport/base/clock.h"
 #include "transport/base/log.h"
@@ -49,7 +51,9 @@ std::uint64_t Decider::decide(const CoreEvent& event) {
   if (abandoned_) return ++last_ticket_;  // never durable
   note_stall();
   std::vector<Action> actions = core_.step(event, loop_.now());
-  AppendRequest request{.ticket = ++last_ticket_, .records = {}};
+  const std::optional<Action> finish = take_finish(actions);
+  AppendRequest request{.ticket = ++last_ticket_, .records = {}, .beside = std::exchange(beside_, {})};
+  request.patient = !finish && request.beside.empty() && lets_nothing_out(actions);
   request.records.push_back(record(RecordType::kInput, encode_core_event(event)));
   for (Action& action : actions) {
     auto* emitted = std::get_if<EmitEvent>(&action);
@@ -61,8 +65,10 @@ std::uint64_t Decider::decide(const CoreEvent& event) {
   std::move(actions.begin(), actions.end(), std::back_inserter(waiting.actions));
   waiting_.push_back(std::move(waiting));
   const std::uint64_t ticket = request.ticket;
+  if (request.patient) patient_ticket_ = ticket;
   submit(std::move(request));
   set_deadline();
+  if (finish) perform_(*finish);
   return ticket;
 }
 
@@ -85,6 +91,10 @@ std::uint64_t Decider::write_file(WriteFileRequest request, std::function<void()
 
 void Decider::when_durable(std::function<void()> then) {
   if (abandoned_) return;
+  // Now somebody waits for it.
+  if (patient_ticket_ == last_ticket_ && durable_ticket_ < last_ticket_) {
+    submit(AppendRequest{.ticket = ++last_ticket_, .records = {}});
+  }
   waiting_.push_back({.ticket = last_ticket_, .record = false, .actions = {}, .then = std::move(then)});
   release();
 }

@@ -2,7 +2,9 @@
 
 // Decider: feeds the job's core, journals what it was fed, and lets its actions out once the record is durable (J1): an
 // act that the journal does not know can be repeated by the next supervisor. Leases are not its business: they wait for
-// no disk. Where this process stood still, the core is told that before anything else.
+// no disk. A record that lets nothing out has a little time for company (JournalThread). The end of the job lets nothing
+// out but records, which go with that of what ended it. Where this process stood still, the core is told that before
+// anything else.
 //
 // A record that the journal refuses ends it: what was decided with it, and all after it, is never done.
 //
@@ -35,6 +37,8 @@ class Decider {
 
   // The ticket of the record; durable once durable_ticket() has reached it.
   std::uint64_t decide(const CoreEvent& event);
+  // Files of the state directory that have to be durable as the next decision has.
+  void with_next(std::vector<FileBeside> beside) { beside_ = std::move(beside); }
   // For a record of the caller's own (kVerdict, kClean), and for a file of the state directory.
   std::uint64_t append(RecordType type, std::string payload, std::function<void()> when_durable = {});
   std::uint64_t write_file(WriteFileRequest request, std::function<void()> when_written);  // its ticket is ours
@@ -77,9 +81,11 @@ class Decider {
   Due due_;
   std::uint64_t last_ticket_ = 0;
   std::uint64_t durable_ticket_ = 0;
+  std::uint64_t patient_ticket_ = 0;   // of the newest record that lets nothing out, if nothing was submitted behind it
   std::uint64_t snapshot_ticket_ = 0;  // of the newest that was asked for
   std::deque<Waiting> waiting_;
   Waiting ready_;                           // durable, and being done
+  std::vector<FileBeside> beside_;          // of the next decision
   std::deque<JournalRequest> unsubmitted_;  // while the journal's inbox is full
   OwnStall stall_;
   TimerId stall_timer_ = 0;

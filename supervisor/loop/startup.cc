@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
@@ -37,6 +38,18 @@ std::string root_of(const std::string& job_directory) {
 }
 
 Started<JobFiles> failed(int exit_code, std::string message) { return {nullptr, {exit_code, std::move(message)}}; }
+
+// What has to be durable as TERM has: who started the job has left that to its first supervisor. One that comes back
+// finds it on the disk, and has little to wait for.
+Result<std::vector<FileBeside>> files_of_term(JournalFiles& files, HomeFile home) {
+  MONARCH_ASSIGN(const std::vector<std::string> names, files.list());
+  std::vector<FileBeside> beside;
+  for (const char* name : {kSpecFile, kSpecDirectoryFile, kSpecOriginFile}) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) beside.push_back({.name = name});
+  }
+  if (home == HomeFile::kWrittenAside) beside.push_back({.name = kHomeFile, .aside = true});
+  return beside;
+}
 
 }  // namespace
 
@@ -82,7 +95,8 @@ Started<JobFiles> open_job_files(const std::string& job_directory, bool force_ta
   if (!lock.ok()) {
     return failed(lock.error().code == ErrorCode::kBusy ? kExitBusy : kExitInternal, lock.error().message);
   }
-  if (const Status home = check_home(*directory, force_takeover); !home.ok()) {
+  const auto home = check_home(*directory, force_takeover);
+  if (!home.ok()) {
     return failed(home.error().code == ErrorCode::kBusy ? kExitBusy : kExitInternal, home.error().message);
   }
   auto spec = load_job_spec(*directory);
@@ -95,8 +109,11 @@ Started<JobFiles> open_job_files(const std::string& job_directory, bool force_ta
   auto duplicate = directory->duplicate();
   if (!duplicate.ok()) return failed(kExitInternal, duplicate.error().message);
   auto files = posix_journal_files(std::move(*duplicate));
-  auto journal =
-      recover_journal(*files, {.wall = wall_now(), .now = boot_now(), .writer = {}, .forced = force_takeover});
+  auto beside = files_of_term(*files, *home);
+  if (!beside.ok()) return failed(kExitInternal, beside.error().message);
+  auto journal = recover_journal(
+      *files,
+      {.wall = wall_now(), .now = boot_now(), .writer = {}, .forced = force_takeover, .beside = std::move(*beside)});
   if (!journal.ok()) return failed(kExitJournal, text("the journal of ", job_directory, ": ", journal.error().message));
   if (!journal->contents.why.empty()) log_warn("journal: ", journal->contents.describe_end());
 
@@ -115,11 +132,13 @@ Started<JobFiles> open_job_files(const std::string& job_directory, bool force_ta
 Result<CurveKeyPair> job_keys(const SecureDirectory& directory) {
   auto kept = directory.read_file(kKeyFile, kCurveKeyBytes);
   if (kept.ok()) {
-    MONARCH_ASSIGN(CurveSecretKey secret, CurveSecretKey::from_bytes(*kept));
+    auto secret = CurveSecretKey::from_bytes(*kept);
     explicit_bzero(kept->data(), kept->size());
-    return curve_key_pair_of(std::move(secret));
+    if (secret.ok()) return curve_key_pair_of(std::move(*secret));
+    log_warn(directory.path(), "/", kKeyFile, ": ", secret.error().message, "; another one is made");
+  } else if (kept.error().code != ErrorCode::kNotFound) {
+    return kept.error();
   }
-  if (kept.error().code != ErrorCode::kNotFound) return kept.error();
   MONARCH_ASSIGN(CurveKeyPair pair, make_curve_key_pair());
   MONARCH_TRY(directory.write_file(kKeyFile, pair.secret_key.bytes(), Durability::kLater));
   return pair;
@@ -140,9 +159,10 @@ KnownPorts known_ports(const SecureDirectory& directory) {
 
 Status keep_ports(const SecureDirectory& directory, const KnownPorts& ports) {
   const Json json = Json::object({{"v", 1}, {"control", ports.control}, {"bulk", ports.bulk}});
-  MONARCH_TRY(directory.write_file(kPortsFile, to_json(json) + "\n", Durability::kLater));
-  return directory.sync_files({kKeyFile, kPortsFile});
+  return directory.write_file(kPortsFile, to_json(json) + "\n", Durability::kLater);
 }
+
+std::vector<FileBeside> files_of_ports() { return {{.name = kKeyFile}, {.name = kPortsFile}}; }
 
 bool has_successor(const SecureDirectory& directory, Term term) {
   const auto kept = directory.read_file(kEndpointFile, kEndpointBytes);

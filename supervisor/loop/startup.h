@@ -54,7 +54,7 @@ Started<JobFiles> open_job_files(const std::string& job_directory, bool force_ta
 Result<Inheritance> inheritance_of(const JobFiles& files);
 
 // The job's server pair: made by its first supervisor, found by later ones. Mode 0600, removed when the job has ended.
-// keep_ports() makes it durable, too: no worker knows either of them before.
+// What a loss of power has left of one that was not durable is replaced: then no worker knows it.
 Result<CurveKeyPair> job_keys(const SecureDirectory& directory);
 
 // A supervisor that comes back binds the ports that its workers know.
@@ -64,6 +64,8 @@ struct KnownPorts {
 };
 KnownPorts known_ports(const SecureDirectory& directory);
 Status keep_ports(const SecureDirectory& directory, const KnownPorts& ports);
+// Both have to be durable as the first decision has: no worker knows either of them before.
+std::vector<FileBeside> files_of_ports();
 
 // Whether a supervisor of a later term has left its address in the job's folder: it holds the job, whoever holds the
 // lock.

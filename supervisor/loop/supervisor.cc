@@ -93,6 +93,7 @@ class Supervisor {
   std::unique_ptr<Hosts> hosts_;
   int exit_code_ = kExitInternal;
   bool leaving_ = false;
+  RecordsDurable last_durable_;
 };
 
 std::string own_boot_id() { return this_process_as_holder(wall_now()).boot_id; }
@@ -191,6 +192,7 @@ void Supervisor::begin() {
   for (const std::string& note : shared_.files.spec.notes) log_info(note);
   viewers_->remember_history();
   if (!shared_.returned) {
+    decider_->with_next(files_of_ports());
     for (std::vector<InheritedGang>& part : in_parts(continues_.gangs)) (void)decide(GangsInherited{std::move(part)});
     (void)decide(JobBegun{.term = shared_.files.journal.term,
                           .job = shared_.job,
@@ -206,6 +208,7 @@ void Supervisor::begin() {
     finish(FinishJob{.verdict = *core_.state().verdict});
     return;
   }
+  decider_->with_next(files_of_ports());
   hosts_->adopt();
   SupervisorReturned returned{.term = shared_.files.journal.term, .boot_id = own_boot_id()};
   const JournalContents& contents = shared_.files.journal.contents;
@@ -280,6 +283,8 @@ void Supervisor::finish(const FinishJob& finish) {
 void Supervisor::leave(int exit_code) {
   if (std::exchange(leaving_, true)) return;
   exit_code_ = exit_code;
+  log_info("waits for the disk, one after the other: ", last_durable_.waits, ", and ", last_durable_.unwaited,
+           " that nobody waited for");
   const Status told = hosts_->guard().shutdown(exit_code);
   if (!told.ok()) log_error("telling the guard: ", told.error().message);
   farewell(shared_.loop->now() + kFarewellDeadline);
@@ -293,6 +298,7 @@ void Supervisor::farewell(Instant until) {
 
 void Supervisor::on_journal(const JournalReport& report) {
   if (const auto* r = std::get_if<RecordsDurable>(&report)) {
+    last_durable_ = *r;
     workers_->links().note_disk(r->took);
     decider_->on_durable(*r);
   } else if (const auto* written = std::get_if<FileWritten>(&report)) {

@@ -1,6 +1,7 @@
 """A running job whose journal cannot be written, or is slow to be: ranks and leases go on, decisions wait, and nothing starts unrecorded."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -18,6 +19,7 @@ def may_mount():
 
 STUCK_S = 5.0
 BEYOND_LEASE_S = 6
+MOST_WAITS = 10  # for the disk, one after the other, from a job's start to its end
 
 
 class Storage(recovery.RecoveryTest):
@@ -128,6 +130,15 @@ class Storage(recovery.RecoveryTest):
         failed, = self.events("gang.failed")
         self.assert_answer(failed, "restart", 1, 4, rank=1, generation=1)
         self.end_well(run)
+
+    def test_a_job_that_starts_and_ends_waits_for_the_disk_a_few_times(self):
+        spec = self.spec("version: 1\njob: demo\nlaunch: {local: {}}\nmeshes:\n"
+                         "  demo: {dims: {slot: 8}, program: [\"true\"]}\n")
+        self.assertEqual(self.monarch("run", spec).status, 0)
+        told = re.search(r"waits for the disk, one after the other: (\d+), and (\d+) that nobody waited for",
+                         self.log("supervisor.log"))
+        self.assertIsNotNone(told, self.log("supervisor.log"))
+        self.assertLessEqual(int(told[1]), MOST_WAITS, told[0])
 
     @unittest.skipUnless(shutil.which("strace"), "needs strace")
     def test_slow_syncs_delay_starts_and_no_lease(self):  # S03

@@ -9,6 +9,12 @@
 
 namespace monarch::sim {
 
+namespace {
+
+const Duration kPatience = JournalThreadOptions{}.patience;
+
+}  // namespace
+
 Disk::Disk(World& world) : world_(world), files_(std::make_unique<testing::FakeJournalFiles>()) { arm(); }
 
 void Disk::arm() {
@@ -40,8 +46,11 @@ Journal::Journal(World& world, const LifePtr& life, std::unique_ptr<JournalWrite
     : world_(world), life_(life), writer_(std::move(writer)), on_report_(std::move(on_report)) {}
 
 void Journal::submit(JournalRequest request, StatePtr state) {
+  const auto* append = std::get_if<AppendRequest>(&request);
+  const bool patient = append != nullptr && append->patient;
   queue_.push_back({std::move(request), std::move(state)});
-  if (!busy_) begin();
+  if (!busy_) return begin(patient ? kPatience : Duration::zero());
+  if (patient_ && !patient) begin(Duration::zero());
 }
 
 Duration Journal::sync_time() {
@@ -49,12 +58,16 @@ Duration Journal::sync_time() {
   return world_.random.skewed(Duration::microseconds(80), slow ? Duration::seconds(5) : Duration::milliseconds(1));
 }
 
-void Journal::begin() {
+void Journal::begin(Duration patience) {
   busy_ = true;
-  send_after(world_.scheduler, sync_time(), life_, [this] { work(); });
+  patient_ = patience > Duration::zero();
+  send_after(world_.scheduler, patience + sync_time(), life_, [this, turn = ++turns_] {
+    if (turn == turns_) work();
+  });
 }
 
 void Journal::work() {
+  patient_ = false;
   while (!queue_.empty()) {
     const Queued queued = std::move(queue_.front());
     if (const auto* snapshot = std::get_if<SnapshotRequest>(&queued.request)) {

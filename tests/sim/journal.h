@@ -66,7 +66,7 @@ class Journal {
     JournalRequest request;
     StatePtr state;
   };
-  void begin();
+  void begin(Duration patience);
   void work();
   void add(const Queued& queued);
   bool flush();
@@ -79,6 +79,8 @@ class Journal {
   std::deque<Queued> queue_;
   std::vector<std::uint64_t> batch_;
   bool busy_ = false;
+  bool patient_ = false;     // and waits for company
+  std::uint64_t turns_ = 0;  // that were begun: an older one is not done
   bool failed_ = false;
 };
 

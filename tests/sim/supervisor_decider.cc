@@ -1,8 +1,10 @@
 // As supervisor/loop/decider.cc: what the core is fed is journalled, and its actions are let out once the record is
 // durable (J1).
 
+#include <optional>
 #include <utility>
 
+#include "supervisor/core/state/outward.h"
 #include "supervisor/journal/core_records.h"
 #include "tests/sim/checker.h"
 #include "tests/sim/supervisor.h"
@@ -39,12 +41,15 @@ std::uint64_t Supervisor::decide(const CoreEvent& event) {
   if (world_.mutant(Mutant::kVerdictBeforeDurable) && core_->state().phase == JobPhase::kEnded) {
     world_.checker->verdict(*core_->state().verdict, *core_);
   }
+  const std::optional<Action> finish = take_finish(actions);
+  request.patient = !finish && lets_nothing_out(actions);
   waiting_.push_back({.ticket = ticket, .actions = std::move(actions), .then = {}});
   journal_->submit(std::move(request), std::make_shared<const JobState>(core_->state()));
   Instant due = core_->next_deadline();
   if (world_.mutant(Mutant::kSleepPastDue) && due <= now()) due = Instant::never();
   deadline_.set(due);
   world_.checker->sleeps_until(due, *core_);
+  if (finish) perform(*finish);
   return ticket;
 }
 

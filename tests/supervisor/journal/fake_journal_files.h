@@ -47,6 +47,19 @@ class FakeJournalFiles final : public JournalFiles {
     file = std::make_unique<File>(*this, name, inode);
     return 0;
   }
+  Errno open(const std::string& name, std::unique_ptr<JournalFile>& file) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = names_.find(name);
+    if (found == names_.end()) return ENOENT;
+    file = std::make_unique<File>(*this, name, found->second);
+    return 0;
+  }
+  // One after the other, so that a crash at a call is one after some of them.
+  std::vector<Errno> sync_all(const std::vector<JournalFile*>& files) override {
+    std::vector<Errno> answers;
+    for (JournalFile* file : files) answers.push_back(file->sync());
+    return answers;
+  }
   Errno rename(const std::string& from, const std::string& to) override {
     const std::lock_guard lock(mutex_);
     if (const Errno failure = called(Call::kRename, to)) return failure;

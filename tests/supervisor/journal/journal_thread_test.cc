@@ -20,7 +20,8 @@ constexpr Term kTerm{1};
 
 class JournalThreadTest : public ::testing::Test {
  protected:
-  void start(std::size_t capacity = 100, const JournalWriterOptions& writer_options = {}) {
+  void start(std::size_t capacity = 100, const JournalWriterOptions& writer_options = {},
+             Duration patience = Duration::milliseconds(5)) {
     auto files = std::make_unique<FakeJournalFiles>();
     files_ = files.get();
     files_->fault = [this](Call call, const std::string&) -> Errno {
@@ -37,7 +38,8 @@ class JournalThreadTest : public ::testing::Test {
                                         .reports = reports_.get(),
                                         .capacity = capacity,
                                         .retry_every = Duration::milliseconds(5),
-                                        .look_every = Duration::milliseconds(5)});
+                                        .look_every = Duration::milliseconds(5),
+                                        .patience = patience});
     ASSERT_TRUE(thread.ok());
     thread_ = std::move(*thread);
   }
@@ -182,6 +184,78 @@ TEST_F(JournalThreadTest, RefusesOneRequestAndGoesOn) {
   const auto durable = expect_next<RecordsDurable>();
   EXPECT_EQ(durable.ticket, ticket);
   EXPECT_EQ(durable.durable_lsn, 1U) << "nothing of a refused request is kept";
+}
+
+TEST_F(JournalThreadTest, SyncsWhatNobodyWaitsForWithTheNextThatIsWaitedFor) {
+  start(100, {}, Duration::seconds(3600));
+  AppendRequest patient = append(1, 1, 1);
+  patient.patient = true;
+  ASSERT_TRUE(thread_->submit(patient));
+  patient = append(2, 2, 1);
+  patient.patient = true;
+  ASSERT_TRUE(thread_->submit(patient));
+  // Several looks later nothing is written.
+  pollfd none{reports_->descriptor(), POLLIN, 0};
+  EXPECT_EQ(::poll(&none, 1, 50), 0);
+  EXPECT_EQ(files_->calls(), 0U);
+  ASSERT_TRUE(thread_->submit(append(3, 3, 1)));
+  for (std::uint64_t ticket = 1; ticket <= 3; ++ticket) {
+    const auto durable = expect_next<RecordsDurable>();
+    EXPECT_EQ(durable.ticket, ticket);
+    EXPECT_EQ(durable.durable_lsn, 3U);
+    EXPECT_EQ(durable.waits, 2U) << "the first segment's bytes, and its name";
+    EXPECT_EQ(durable.unwaited, 0U);
+  }
+}
+
+TEST_F(JournalThreadTest, SyncsWhatNobodyWaitsForWithoutCompanyInTheEnd) {
+  start();
+  AppendRequest patient = append(1, 1, 1);
+  patient.patient = true;
+  ASSERT_TRUE(thread_->submit(patient));
+  const auto durable = expect_next<RecordsDurable>();
+  EXPECT_EQ(durable.waits, 0U);
+  EXPECT_EQ(durable.unwaited, 2U);
+}
+
+TEST_F(JournalThreadTest, IsHurriedByARequestWithoutRecords) {
+  start(100, {}, Duration::seconds(3600));
+  AppendRequest patient = append(1, 1, 1);
+  patient.patient = true;
+  ASSERT_TRUE(thread_->submit(patient));
+  ASSERT_TRUE(thread_->submit(append(2, 2, 0)));
+  EXPECT_EQ(expect_next<RecordsDurable>().ticket, 1U);
+  EXPECT_EQ(expect_next<RecordsDurable>().ticket, 2U);
+}
+
+TEST_F(JournalThreadTest, MakesFilesDurableInTheRoundOfTheRecordsThatNeedThem) {
+  start();
+  ASSERT_EQ(write_file_atomically(*files_, "key", "k", Durability::kLater), 0);
+  AppendRequest request = append(1, 1, 1);
+  request.beside = {{.name = "key"}};
+  ASSERT_TRUE(thread_->submit(std::move(request)));
+  EXPECT_EQ(expect_next<RecordsDurable>().waits, 2U);
+  const auto left = files_->after_crash(testing::DataLeft::kSyncedOnly, testing::NamesLeft::kSyncedOnly);
+  EXPECT_EQ(left->read("key", 0, 100).value(), "k");
+}
+
+TEST_F(JournalThreadTest, RefusesRecordsWhoseFileCannotBeMadeDurable) {
+  start();
+  AppendRequest request = append(1, 1, 1);
+  request.beside = {{.name = "key"}};
+  ASSERT_TRUE(thread_->submit(std::move(request)));
+  EXPECT_NE(expect_next<JournalFailed>().why.message.find("write key"), std::string::npos);
+  EXPECT_EQ(expect_next<RequestRefused>().ticket, 1U);
+}
+
+TEST_F(JournalThreadTest, AnswersARefusedFileBehindTheRecordsBeforeIt) {
+  start(100, {}, Duration::seconds(3600));
+  AppendRequest patient = append(1, 1, 1);
+  patient.patient = true;
+  ASSERT_TRUE(thread_->submit(patient));
+  ASSERT_TRUE(thread_->submit(WriteFileRequest{2, "a/b", "x"}));
+  EXPECT_EQ(expect_next<RecordsDurable>().ticket, 1U);
+  EXPECT_EQ(expect_next<RequestRefused>().ticket, 2U);
 }
 
 TEST_F(JournalThreadTest, StopsAfterDoingWhatWasSubmitted) {

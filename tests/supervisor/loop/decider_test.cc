@@ -9,6 +9,7 @@
 
 #include "tests/supervisor/core/fixtures.h"
 #include "tests/supervisor/journal/fake_journal_files.h"
+#include "transport/base/clock.h"
 
 namespace monarch {
 namespace {
@@ -36,8 +37,11 @@ class DeciderTest : public ::testing::Test {
     ASSERT_TRUE(writer.ok() && loop.ok() && reports.ok());
     loop_ = std::move(*loop);
     reports_ = std::move(*reports);
-    auto thread = JournalThread::start(
-        {.files = std::move(files), .writer = std::move(*writer), .reports = reports_.get(), .capacity = 100});
+    auto thread = JournalThread::start({.files = std::move(files),
+                                        .writer = std::move(*writer),
+                                        .reports = reports_.get(),
+                                        .capacity = 100,
+                                        .patience = Duration::seconds(3600)});
     ASSERT_TRUE(thread.ok());
     journal_ = std::move(*thread);
     decider_ = std::make_unique<Decider>(
@@ -144,6 +148,52 @@ TEST_F(DeciderTest, LeavesItToItsOwnerToDecideWhatADeadlineChanges) {
     EXPECT_EQ(core_.state().phase, JobPhase::kStarting);
     (void)decider_->decide(DeadlinePassed{});
   }
+}
+
+// A record that lets nothing out waits for company, and somebody who waits for it is that.
+TEST_F(DeciderTest, HurriesARecordThatSomebodyWaitsFor) {
+  (void)decider_->decide(JobBegun{.term = kTerm, .job = {}});
+  while (!decider_->all_durable()) {
+    for (const JournalReport& report : reports()) decider_->on_durable(std::get<RecordsDurable>(report));
+  }
+  const std::uint64_t told = decider_->decide(HostsHeld{.silent = 1, .of = 1, .until = boot_now()});
+  pollfd none{reports_->descriptor(), POLLIN, 0};
+  EXPECT_EQ(::poll(&none, 1, 50), 0) << "nobody waits for it";
+  bool heard = false;
+  decider_->when_durable([&] { heard = true; });
+  while (!heard) {
+    for (const JournalReport& report : reports()) decider_->on_durable(std::get<RecordsDurable>(report));
+  }
+  EXPECT_GE(decider_->durable_ticket(), told);
+  EXPECT_TRUE(decider_->all_durable());
+}
+
+// Its records go with that of what ended it, and it is told when they are durable.
+TEST_F(DeciderTest, WritesTheEndOfTheJobDownAtOnce) {
+  (void)decider_->decide(JobBegun{.term = kTerm, .job = {}});
+  const auto finishes = [&] {
+    return std::count_if(performed_.begin(), performed_.end(),
+                         [](const Action& action) { return std::holds_alternative<FinishJob>(action); });
+  };
+  (void)decider_->decide(StopOrdered{.request = {.how = StopHow::kKill, .who = "a test"}});
+  (void)decider_->decide(WorkerEnded{.host = HostId(0), .how = "it ended", .orderly = true});
+  EXPECT_EQ(core_.state().phase, JobPhase::kEnded);
+  EXPECT_EQ(finishes(), 1) << "before anything is durable";
+  EXPECT_EQ(performed_.size(), 1U) << "and nothing else";
+  while (!decider_->all_durable()) {
+    for (const JournalReport& report : reports()) decider_->on_durable(std::get<RecordsDurable>(report));
+  }
+  EXPECT_EQ(finishes(), 1);
+}
+
+TEST_F(DeciderTest, MakesFilesDurableWithTheNextDecision) {
+  decider_->with_next({{.name = "key"}});
+  (void)decider_->decide(JobBegun{.term = kTerm, .job = {}});
+  bool refused = false;
+  while (!refused) {
+    for (const JournalReport& report : reports()) refused = refused || std::holds_alternative<RequestRefused>(report);
+  }
+  EXPECT_TRUE(performed_.empty()) << "there is no such file";
 }
 
 TEST_F(DeciderTest, NeverTellsOfWhatTheJournalRefused) {
