@@ -13,7 +13,7 @@
 
 #include "transport/base/time.h"
 #include "transport/messages/post.h"
-#include "worker/rank/body_pieces.h"
+#include "worker/rank/bodies/body_pieces.h"
 
 namespace monarch {
 

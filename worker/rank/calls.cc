@@ -8,6 +8,7 @@
 
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
+#include "worker/rank/buffers.h"
 #include "worker/rank/call_messages.h"
 
 namespace monarch {
@@ -22,6 +23,24 @@ constexpr Duration kPostsWord = Duration::milliseconds(100);
 constexpr std::size_t kUnsent = 1'024;
 // One that is busy with what this process has called says it later.
 constexpr Duration kRingPatience = Duration::seconds(1);
+
+// Its sender hears when nobody reads it any more, be it that nobody could.
+Result<DoorBody> take_value(const DoorThread::Connection& by, const PostAnswer& answer,
+                            std::vector<UniqueFd>& beside) {
+  const CallBody& of = answer.outcome.body;
+  if (by == nullptr) return DoorBody::take(of, beside);
+  auto body = by->take(of, beside);
+  if (of.way != BodyWay::kBeside || of.block == 0) return body;
+  const auto tell = [by = std::weak_ptr(by), id = answer.id, rank = answer.rank] {
+    if (const auto connection = by.lock()) connection->let_go({.id = id, .rank = rank});
+  };
+  if (body.ok()) {
+    body->readers()->when_none(tell);
+  } else {
+    tell();
+  }
+  return body;
+}
 
 }  // namespace
 
@@ -58,7 +77,8 @@ Result<std::shared_ptr<DoorThread>> Calls::door() {
                                              .ended = [this](const DoorThread::Connection& connection,
                                                              const std::string& why) { end_all_of(connection, why); },
                                              .look = [this] { return expire(); },
-                                             .cut_off = cut_off_}));
+                                             .cut_off = cut_off_},
+                                            memory_));
   }
   return door_;
 }
@@ -324,27 +344,32 @@ void Calls::heard(DoorClient::Heard& heard) {
 void Calls::answered(const PostAnswer& answer, std::vector<UniqueFd>& beside) {
   void (*on_answer)(void*, const monarch_answer_v1*) = nullptr;
   void* user = nullptr;
+  DoorThread::Connection by;
   {
     const std::lock_guard lock(mutex_);
     const auto found = calls_.find(answer.id);
-    if (found == calls_.end()) return;
-    found->second.answered.push_back(answer.rank);
-    say_ended_waits();
-    on_answer = found->second.on_answer;
-    user = found->second.user;
+    by = found == calls_.end() ? live_ : found->second.by;
+    if (found != calls_.end()) {
+      found->second.answered.push_back(answer.rank);
+      say_ended_waits();
+      on_answer = found->second.on_answer;
+      user = found->second.user;
+    }
   }
   const CallOutcome& outcome = answer.outcome;
-  auto body = DoorBody::take(outcome.body, beside);
+  const auto body = take_value(by, answer, beside);
+  if (on_answer == nullptr) return;  // nobody waits for it any more
   monarch_answer_v1 said = answer_of(answer.rank, kind_of(outcome.kind), outcome.text);
   said.generation = outcome.generation;
   said.type = outcome.type.c_str();
   said.traceback = outcome.traceback.c_str();
-  if (body.ok()) {
-    said.value = {body->bytes().data(), body->bytes().size()};
-  } else {
+  if (!body.ok()) {
     said.kind = MONARCH_GONE;
     said.text = body.error().message.c_str();
+    return on_answer(user, &said);
   }
+  said.value = {body->bytes().data(), body->bytes().size()};
+  const PresentValue present(said, *body);
   on_answer(user, &said);
 }
 

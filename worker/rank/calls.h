@@ -38,8 +38,12 @@ class Calls {
 
   // It comes to the door once there is something to call. `cut_off`: see DoorThread.
   using CutOff = std::function<void(const std::string& why)>;
-  Calls(std::string door, PostHello hello, CutOff cut_off = {})
-      : door_path_(std::move(door)), hello_(std::move(hello)), cut_off_(std::move(cut_off)) {}
+  Calls(std::string door, PostHello hello, CutOff cut_off = {},
+        std::shared_ptr<DoorMemory> memory = std::make_shared<DoorMemory>())
+      : door_path_(std::move(door)),
+        hello_(std::move(hello)),
+        cut_off_(std::move(cut_off)),
+        memory_(std::move(memory)) {}
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
   ~Calls() { stop(); }
@@ -112,6 +116,7 @@ class Calls {
   const std::string door_path_;
   const PostHello hello_;
   const CutOff cut_off_;
+  const std::shared_ptr<DoorMemory> memory_;  // owners: the doors of a process
   std::mutex mutex_;
   std::map<std::uint64_t, Call> calls_;
   std::set<std::pair<Instant, std::uint64_t>> dues_;  // of those with a deadline, a little later than that

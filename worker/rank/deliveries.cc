@@ -7,12 +7,15 @@
 
 namespace monarch {
 
-monarch_delivery_v1* Deliveries::add(std::uint64_t id, const DoorThread::Connection& by, ActorThread* actor) {
+monarch_delivery_v1* Deliveries::add(std::uint64_t id, const DoorThread::Connection& by, ActorThread* actor,
+                                     const DoorBody& arguments) {
   auto delivery = std::make_unique<monarch_delivery_v1>();
   delivery->of = this;
   delivery->id = id;
   delivery->by = by;
   delivery->actor = actor;
+  delivery->arguments = arguments.readers();
+  delivery->reading = arguments.reading();
   monarch_delivery_v1* const added = delivery.get();
   const std::lock_guard lock(mutex_);
   open_.insert_or_assign({by.get(), id}, std::move(delivery));
@@ -38,19 +41,31 @@ std::unique_ptr<monarch_delivery_v1> Deliveries::remove(monarch_delivery_v1* del
   return node.empty() ? nullptr : std::move(node.mapped());
 }
 
-void Deliveries::answer(monarch_delivery_v1* delivery, CallOutcome outcome, const BodyPieces& value) {
+void Deliveries::answer(monarch_delivery_v1* delivery, CallOutcome outcome, const BodyPieces& value,
+                        Arguments arguments) {
   const auto ended = remove(delivery);
   if (ended == nullptr) return;
   for (std::string* const words : {&outcome.type, &outcome.text, &outcome.traceback}) shorten(*words);
-  PostReply reply{.delivery = ended->id, .outcome = std::move(outcome)};
-  const std::uint64_t most = ended->by->welcome().body_bytes;
+  const auto reading = ended->reading.lock();
+  if (reading != nullptr && arguments == Arguments::kHasRead) reading->end();
+  const std::shared_ptr<BodyReaders> kept = ended->arguments;
+  const bool keeps = kept != nullptr && kept->is_lent() && kept->any();
+  send(*ended, {.delivery = ended->id, .outcome = std::move(outcome), .keeps = keeps}, value);
+  if (!keeps) return;
+  kept->when_none([by = std::weak_ptr(ended->by), id = ended->id] {
+    if (const auto connection = by.lock()) connection->let_go({.delivery = id});
+  });
+}
+
+void Deliveries::send(const monarch_delivery_v1& ended, PostReply reply, const BodyPieces& value) {
+  const std::uint64_t most = ended.by->welcome().body_bytes;
   if (most > 0 && value.bytes() > most) {
     reply.outcome.kind = OutcomeKind::kRefused;
     reply.outcome.text =
         text("it has run, and its result has ", value.bytes(), " bytes: at most ", most, " are carried");
-    return (void)ended->by->send(reply, {});
+    return (void)ended.by->send(reply, {});
   }
-  const Status sent = ended->by->send(reply, value);
+  const Status sent = ended.by->send(reply, value);
   if (sent.ok() || sent.error().code == ErrorCode::kGone) return;  // nobody is there to hear it
   // It cannot be sent as it is: memory or descriptors are short.
   reply.outcome = {.kind = OutcomeKind::kRemoteError,
@@ -59,7 +74,7 @@ void Deliveries::answer(monarch_delivery_v1* delivery, CallOutcome outcome, cons
                    .traceback = {},
                    .generation = 0,
                    .body = {}};
-  (void)ended->by->send(reply, {});
+  (void)ended.by->send(reply, {});
 }
 
 void Deliveries::take_back(std::uint64_t id, const DoorThread::Connection& by) {

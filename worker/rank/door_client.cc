@@ -12,7 +12,6 @@
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
 #include "transport/wire/codec.h"
-#include "transport/wire/sealed_memory.h"
 #include "transport/wire/seqpacket_message.h"
 #include "transport/wire/seqpacket_socket.h"
 
@@ -60,29 +59,13 @@ Instant deadline_of(Duration patience) {
 
 }  // namespace
 
-DoorClient::DoorClient(UniqueFd socket, std::shared_ptr<MemoryPool> memory, int stop)
+DoorClient::DoorClient(UniqueFd socket, std::shared_ptr<DoorMemory> memory, int stop)
     : socket_(std::move(socket)), inode_(inode_of(socket_.get())), memory_(std::move(memory)), stop_(stop) {}
 
 bool DoorClient::has_its_socket() const { return inode_of(socket_.get()) == inode_; }
 
-Result<DoorBody> DoorBody::take(CallBody body, std::vector<UniqueFd>& beside) {
-  DoorBody taken;
-  switch (body.way) {
-    case BodyWay::kNone: return taken;
-    case BodyWay::kHere: taken.here_ = std::move(body.here.data); return taken;
-    case BodyWay::kBeside: break;
-  }
-  if (beside.empty()) return Error{ErrorCode::kInvalid, "a body without its descriptor"};
-  MONARCH_ASSIGN(const std::uint64_t size, lent_memory_size(beside.front().get()));
-  if (size < body.bytes || body.bytes == 0) {
-    return Error{ErrorCode::kInvalid, text("memory of ", size, " bytes for a body that has ", body.bytes)};
-  }
-  MONARCH_ASSIGN(taken.mapped_, MappedMemory::map(beside.front().get(), body.bytes));
-  return taken;
-}
-
 Result<std::unique_ptr<DoorClient>> DoorClient::come(const std::string& path, const PostHello& hello, Duration patience,
-                                                     std::shared_ptr<MemoryPool> memory, int stop) {
+                                                     std::shared_ptr<DoorMemory> memory, int stop) {
   MONARCH_ASSIGN(UniqueFd socket, connect_seqpacket(path));
   std::unique_ptr<DoorClient> client(new DoorClient(std::move(socket), std::move(memory), stop));
   MONARCH_TRY(client->send(hello));
@@ -90,14 +73,6 @@ Result<std::unique_ptr<DoorClient>> DoorClient::come(const std::string& path, co
   MONARCH_TRY(route(heard.frame.header, heard.frame.payload,
                     when<PostWelcome>([&](PostWelcome&& welcome) { client->welcome_ = std::move(welcome); })));
   return client;
-}
-
-// Copied once, into memory that has been touched before where there is some.
-Result<UniqueFd> DoorClient::lend(const BodyPieces& pieces) {
-  auto filling = memory_->fill(pieces.bytes());
-  if (!filling.ok()) return make_sealed_memory("monarch-body", pieces.joined());
-  pieces.copy_to(filling->block->start());
-  return memory_->lend(std::move(*filling));
 }
 
 template <class Message>
@@ -108,10 +83,14 @@ Status DoorClient::send_with(Message& message, CallBody& body, const BodyPieces&
   if (body.way == BodyWay::kHere) {
     body.here.data = pieces.joined();
   } else {
-    MONARCH_ASSIGN(UniqueFd lent, lend(pieces));
-    beside.push_back(std::move(lent));
+    MONARCH_ASSIGN(DoorMemory::Lent lent, memory_->lend(pieces, counts()));
+    beside.push_back(std::move(lent.memory));
+    body.from = lent.from;
+    body.block = lent.block;
   }
-  return send_frame(frame_of(message), std::move(beside), until);
+  Status sent = send_frame(frame_of(message), std::move(beside), until);
+  if (!sent.ok() && body.block != 0) memory_->freed(body.block);
+  return sent;
 }
 
 Status DoorClient::send(PostCall call, const BodyPieces& arguments) {
@@ -133,7 +112,7 @@ Status DoorClient::send_frame(const Frame& frame, std::vector<UniqueFd> descript
   };
   for (;;) {
     switch (try_once()) {
-      case SendOutcome::kSent: return {};
+      case SendOutcome::kSent: tell_let_go(); return {};  // another thread could not meanwhile
       case SendOutcome::kFull: {
         MONARCH_ASSIGN(const bool has_room, wait_until(room, until));
         if (!has_room) return Error{ErrorCode::kTimeout, "the post does not read"};
@@ -164,6 +143,27 @@ Status DoorClient::try_frame(const Frame& frame) {
   return errno_error("sending to the post", errno);
 }
 
+Result<DoorBody> DoorClient::take(CallBody body, std::vector<UniqueFd>& beside) const {
+  return DoorBody::take(std::move(body), beside, &memory_->kept());
+}
+
+void DoorClient::let_go(const PostLetGo& word) {
+  {
+    const std::lock_guard lock(letting_go_);
+    let_go_.push_back(word);
+  }
+  tell_let_go();
+}
+
+void DoorClient::tell_let_go() {
+  const std::lock_guard lock(letting_go_);
+  while (!let_go_.empty()) {
+    const Status told = try_frame(frame_of(let_go_.front()));
+    if (!told.ok() && told.error().code == ErrorCode::kBusy) return;  // with what is sent or heard next
+    let_go_.pop_front();
+  }
+}
+
 Result<DoorClient::Heard> DoorClient::hear(Duration patience) {
   auto heard = hear_until(deadline_of(patience), -1);
   if (heard.ok() || heard.error().code != ErrorCode::kTimeout) return heard;
@@ -185,6 +185,12 @@ Result<DoorClient::Heard> DoorClient::hear_until(Instant until, int wake) {
     if (!received.ok()) return std::move(received).error();
     if (!*received) continue;
     ReceivedMessage& message = **received;
+    tell_let_go();  // the post reads again
+    if (is_a<PostFree>(message.frame.header)) {
+      MONARCH_ASSIGN(const PostFree free, decode_payload<PostFree>(message.frame.payload));
+      memory_->freed(free.block);
+      continue;
+    }
     if (!is_a<PostClosed>(message.frame.header)) {
       return Heard{std::move(message.frame), std::move(message.descriptors)};
     }
@@ -194,6 +200,9 @@ Result<DoorClient::Heard> DoorClient::hear_until(Instant until, int wake) {
 }
 
 // WARNING: shutdown(2) wakes whoever waits in poll(2), close(2) does not.
-void DoorClient::close() { (void)::shutdown(socket_.get(), SHUT_RDWR); }
+void DoorClient::close() {
+  (void)::shutdown(socket_.get(), SHUT_RDWR);
+  if (counts()) memory_->give_up_lent();
+}
 
 }  // namespace monarch

@@ -6,6 +6,7 @@
 // Thread: send() any; hear() one. Each waits.
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,24 +18,12 @@
 #include "transport/base/unique_fd.h"
 #include "transport/messages/post.h"
 #include "transport/wire/frame.h"
-#include "transport/wire/mapped_memory.h"
-#include "transport/wire/memory_pool.h"
 #include "transport/wire/messages.h"
-#include "worker/rank/body_pieces.h"
+#include "worker/rank/bodies/body_pieces.h"
+#include "worker/rank/bodies/door_body.h"
+#include "worker/rank/bodies/door_memory.h"
 
 namespace monarch {
-
-// The bytes of a body that has come, where they lie.
-class DoorBody {
- public:
-  // `beside`: the descriptors of its message. kInvalid: it is none that a post sends.
-  static Result<DoorBody> take(CallBody body, std::vector<UniqueFd>& beside);
-  std::string_view bytes() const { return mapped_ ? mapped_->bytes() : std::string_view(here_); }
-
- private:
-  std::string here_;
-  std::shared_ptr<const MappedMemory> mapped_;  // owners: the copies of this
-};
 
 class DoorClient {
  public:
@@ -47,7 +36,7 @@ class DoorClient {
   // `patience`. Once `stop` is readable, who waits here or later gets kGone; -1: nobody stops it. What it sends is lent
   // from `memory`.
   static Result<std::unique_ptr<DoorClient>> come(const std::string& path, const PostHello& hello, Duration patience,
-                                                  std::shared_ptr<MemoryPool> memory, int stop = -1);
+                                                  std::shared_ptr<DoorMemory> memory, int stop = -1);
   DoorClient(const DoorClient&) = delete;
   DoorClient& operator=(const DoorClient&) = delete;
 
@@ -67,6 +56,12 @@ class DoorClient {
   Status send(PostCall call, const BodyPieces& arguments);
   Status send(PostReply reply, const BodyPieces& value);
 
+  // A body that came with a message of this connection. Of one that is lent the post is to be told, when it has no
+  // readers any more: by a reply that does not keep it, or by let_go().
+  Result<DoorBody> take(CallBody body, std::vector<UniqueFd>& beside) const;
+  // Waits for nothing: what the post does not read now it is told later.
+  void let_go(const PostLetGo& word);
+
   // The next message. kGone at the end, with the post's words if it had some; kTimeout after `patience`.
   Result<Heard> hear(Duration patience = Duration::forever());
   // kTimeout at `until`, if nothing was there to be heard, and once `wake` is readable; -1: nobody wakes it.
@@ -77,18 +72,22 @@ class DoorClient {
   bool has_its_socket() const;
 
  private:
-  DoorClient(UniqueFd socket, std::shared_ptr<MemoryPool> memory, int stop);
+  DoorClient(UniqueFd socket, std::shared_ptr<DoorMemory> memory, int stop);
   template <class Message>
   Status send_with(Message& message, CallBody& body, const BodyPieces& pieces, Instant until);
-  Result<UniqueFd> lend(const BodyPieces& pieces);
+  // Both go by the words of version 3.
+  bool counts() const { return welcome_.version >= 3; }
+  void tell_let_go();
   Status send_frame(const Frame& frame, std::vector<UniqueFd> descriptors, Instant until = Instant::never());
   Status try_frame(const Frame& frame);
 
   UniqueFd socket_;
   std::uint64_t inode_ = 0;                   // its; 0: unknown
-  const std::shared_ptr<MemoryPool> memory_;  // owners: the connections of a process
+  const std::shared_ptr<DoorMemory> memory_;  // owners: the connections of a process, and what a plugin has of it
   const int stop_;
   std::mutex sending_;  // held while a message goes, and by nobody who waits
+  std::mutex letting_go_;
+  std::deque<PostLetGo> let_go_;  // what the post has not read yet
   PostWelcome welcome_;
 };
 

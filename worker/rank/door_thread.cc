@@ -37,8 +37,10 @@ bool pause(int stop, Duration time) {
 
 }  // namespace
 
-Result<std::unique_ptr<DoorThread>> DoorThread::start(std::string path, PostHello hello, Handlers handlers) {
-  std::unique_ptr<DoorThread> made(new DoorThread(std::move(path), std::move(hello), std::move(handlers)));
+Result<std::unique_ptr<DoorThread>> DoorThread::start(std::string path, PostHello hello, Handlers handlers,
+                                                      std::shared_ptr<DoorMemory> memory) {
+  std::unique_ptr<DoorThread> made(
+      new DoorThread(std::move(path), std::move(hello), std::move(handlers), std::move(memory)));
   made->wake_ = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!made->wake_.valid()) return errno_error("eventfd", errno);
   MONARCH_ASSIGN(made->thread_, JoiningThread::start([self = made.get()](int stop) { self->run(stop); }));
@@ -93,14 +95,13 @@ std::string DoorThread::why_cut_off(const DoorClient* connection) const {
 }
 
 std::string DoorThread::come_and_hear() {
-  const auto memory = std::make_shared<MemoryPool>();
   Duration between = kFirstPause;
   Instant named = boot_now() + kNamedEvery;
   Instant had_room = boot_now();
   while (!pause(stop_, Duration::zero())) {
     const Duration until_look = look() - boot_now();
     auto came =
-        DoorClient::come(path_, hello_, std::clamp(until_look, kShortestPatience, kWelcomePatience), memory, stop_);
+        DoorClient::come(path_, hello_, std::clamp(until_look, kShortestPatience, kWelcomePatience), memory_, stop_);
     if (!came) {
       const int error = came.error().errno_value;
       if (error != EMFILE && error != ENFILE) had_room = boot_now();

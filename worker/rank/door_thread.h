@@ -39,7 +39,9 @@ class DoorThread {
     std::function<void(const std::string& why)> cut_off = {};
   };
 
-  static Result<std::unique_ptr<DoorThread>> start(std::string path, PostHello hello, Handlers handlers);
+  // `memory`: by which the bodies of this process travel.
+  static Result<std::unique_ptr<DoorThread>> start(std::string path, PostHello hello, Handlers handlers,
+                                                   std::shared_ptr<DoorMemory> memory = std::make_shared<DoorMemory>());
   DoorThread(const DoorThread&) = delete;
   DoorThread& operator=(const DoorThread&) = delete;
   ~DoorThread() { stop(); }
@@ -55,8 +57,11 @@ class DoorThread {
   bool is_here() const { return std::this_thread::get_id() == handling_; }
 
  private:
-  DoorThread(std::string path, PostHello hello, Handlers handlers)
-      : path_(std::move(path)), hello_(std::move(hello)), handlers_(std::move(handlers)) {}
+  DoorThread(std::string path, PostHello hello, Handlers handlers, std::shared_ptr<DoorMemory> memory)
+      : path_(std::move(path)),
+        hello_(std::move(hello)),
+        handlers_(std::move(handlers)),
+        memory_(std::move(memory)) {}
   void run(int stop);
   Instant look() const { return handlers_.look ? handlers_.look() : Instant::never(); }
   // Empty: all is as it was made.
@@ -70,6 +75,7 @@ class DoorThread {
   const std::string path_;
   const PostHello hello_;
   const Handlers handlers_;
+  const std::shared_ptr<DoorMemory> memory_;  // owners: the doors of a process
   std::mutex mutex_;
   std::condition_variable changed_;
   Connection now_;

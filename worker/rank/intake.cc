@@ -38,14 +38,14 @@ void Intake::deliver(const DoorThread::Connection& by, PostDeliver given, std::v
     return (void)by->send(PostReply{.delivery = given.delivery, .outcome = {}}, kNil);
   }
   const monarch_endpoint_v1* const endpoint = actor == nullptr ? nullptr : actor->find(given.target.endpoint);
-  auto body = DoorBody::take(std::move(given.body), beside);
+  auto body = by->take(std::move(given.body), beside);
   // Of actors that come and go the post does not know it.
   const auto any = [](std::string_view signature) { return signature == "*"; };
   const bool fits = endpoint != nullptr && (any(endpoint->signature) || any(given.target.signature) ||
                                             given.target.signature == endpoint->signature);
   if (fits && body.ok()) {
-    return actor->put(
-        {.endpoint = endpoint, .arguments = std::move(*body), .delivery = deliveries_.add(given.delivery, by, actor)});
+    monarch_delivery_v1* const delivery = deliveries_.add(given.delivery, by, actor, *body);
+    return actor->put({.endpoint = endpoint, .arguments = std::move(*body), .delivery = delivery});
   }
   PostReply reply;
   reply.delivery = given.delivery;

@@ -7,6 +7,7 @@
 #include "transport/base/system/thread_limits.h"
 #include "transport/base/text.h"
 #include "worker/rank/actor_thread.h"
+#include "worker/rank/buffers.h"
 
 namespace monarch {
 
@@ -32,7 +33,9 @@ void reply(monarch_delivery_v1* delivery, monarch_bytes_v1 result) {
 }
 
 void reply_with(monarch_delivery_v1* delivery, const monarch_reply_v1* result) {
-  delivery->of->answer(delivery, {}, BodyPieces(result->pieces, result->piece_count));
+  const bool has_read = (result->flags & MONARCH_REPLY_HAS_READ) != 0;
+  delivery->of->answer(delivery, {}, BodyPieces(result->pieces, result->piece_count),
+                       has_read ? Deliveries::Arguments::kHasRead : Deliveries::Arguments::kMayBeRead);
 }
 
 void fail(monarch_delivery_v1* delivery, const char* type, const char* text, const char* traceback) {
@@ -49,7 +52,7 @@ int is_cancelled(const monarch_delivery_v1* delivery) { return delivery->unwante
 }  // namespace
 
 RankHost::RankHost(const RankPlace& place, bool watches, Calls::CutOff cut_off)
-    : calls_(place.post, caller_hello(place, watches), std::move(cut_off)) {
+    : calls_(place.post, caller_hello(place, watches), std::move(cut_off), memory_) {
   table_.struct_size = sizeof table_;
   table_.reply = &reply;
   table_.reply_with = &reply_with;
@@ -86,7 +89,17 @@ RankHost::RankHost(const RankPlace& place, bool watches, Calls::CutOff cut_off)
               return ring.empty() ? 0 : 1;
             },
         .end = [](const monarch_host_v1* host, std::uint64_t call) { of(host).calls_.end_wait(call); }};
-    return std::string_view(name) == MONARCH_WAITING_V1 ? &waiting : nullptr;
+    static const monarch_buffers_v1 buffers{
+        .struct_size = sizeof buffers,
+        .reserved = 0,
+        .hold_arguments = &hold_arguments,
+        .hold_value = &hold_value,
+        .make = [](const monarch_host_v1* host, std::size_t size,
+                   void** data) { return make_memory(of(host).memory_, size, data); },
+        .drop = &drop_memory};
+    const std::string_view asked(name);
+    if (asked == MONARCH_BUFFERS_V1) return &buffers;
+    return asked == MONARCH_WAITING_V1 ? &waiting : nullptr;
   };
   table_.runtime = this;
 }

@@ -29,6 +29,8 @@ class RankHost {
 
   const monarch_host_v1& table() const { return table_; }
   Deliveries& deliveries() { return deliveries_; }
+  // Of all doors of this process.
+  const std::shared_ptr<DoorMemory>& memory() const { return memory_; }
   // Nothing is called any more: what is under way ends.
   void end_calls() { calls_.stop(); }
   // kBusy: no thread for that is to be had. kGone: this process is about to end.
@@ -48,6 +50,7 @@ class RankHost {
   bool describe(const std::string& mesh, monarch_place_v1& place);
 
   monarch_host_v1 table_{};
+  const std::shared_ptr<DoorMemory> memory_ = std::make_shared<DoorMemory>();  // owners: the doors, and plugins' memory
   Deliveries deliveries_;
   Calls calls_;
   std::mutex mutex_;

@@ -130,7 +130,8 @@ int serve(RankProcess& process) {
   });
   auto door =
       DoorThread::start(process.place.post, serving_hello(process, actors),
-                        intake.handlers([&process](const std::string& why) { leave_cut_off(process.place, why); }));
+                        intake.handlers([&process](const std::string& why) { leave_cut_off(process.place, why); }),
+                        host.memory());
   if (!door) return refuse(kExitFailed, text(process.place.name(), ": ", door.error().message));
   (void)(*door)->wait(Instant::never());
   const Ending ending;  // before that TERM does what it does to any process: nothing is there that could end in order
@@ -156,7 +157,8 @@ int drive(RankProcess& process) {
   Intake intake(host.deliveries(), [&named](const std::string& name) { return (*named)->find(name); });
   auto door =
       DoorThread::start(process.place.post, NamedActors::hello(process.place),
-                        intake.handlers([&process](const std::string& why) { leave_cut_off(process.place, why); }));
+                        intake.handlers([&process](const std::string& why) { leave_cut_off(process.place, why); }),
+                        host.memory());
   if (!door) return refuse(kExitFailed, who + door.error().message);
   if (const Status there = host.wait_for_post(); !there.ok()) return refuse(kExitFailed, who + there.error().message);
   say_ready();

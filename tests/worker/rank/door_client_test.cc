@@ -35,7 +35,7 @@ class DoorClientTest : public post::PostLab {
     if (serves) hello.actors = {{"a", "A", {{"f", "*"}}}};
     return hello;
   }
-  const std::shared_ptr<MemoryPool> memory_ = std::make_shared<MemoryPool>();
+  const std::shared_ptr<DoorMemory> memory_ = std::make_shared<DoorMemory>();
   std::unique_ptr<DoorClient> come(std::size_t host, const PostHello& hello) {
     auto client = DoorClient::come(door(host), hello, kPatience, memory_);
     EXPECT_TRUE(client.ok()) << client.error().message;

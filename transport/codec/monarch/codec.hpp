@@ -49,7 +49,7 @@ std::string encode(const T& value);
 
 // False with the reason in `error`; `value` is then partly overwritten.
 template <class T>
-bool decode(std::string_view input, T& value, DecodeError& error, DecodeLimits limits = {});
+bool decode(std::string_view input, T& value, DecodeError& error, DecodeLimits limits = {}, Keeper keeper = {});
 
 template <class T>
 void write(Writer& writer, const T& value);
@@ -396,8 +396,8 @@ std::string encode(const T& value) {
 }
 
 template <class T>
-bool decode(std::string_view input, T& value, DecodeError& error, DecodeLimits limits) {
-  Reader reader(input, limits);
+bool decode(std::string_view input, T& value, DecodeError& error, DecodeLimits limits, Keeper keeper) {
+  Reader reader(input, limits, keeper);
   if (read(reader, value) && (reader.at_end() || reader.fail("bytes follow the value"))) return true;
   error = reader.error();
   return false;

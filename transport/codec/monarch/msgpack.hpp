@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -38,6 +39,12 @@ struct DecodeLimits {
 // containers, so that 256 levels of such structs pass. Numbers are bounded by the bytes of the body alone.
 inline constexpr DecodeLimits kValueLimits{
     .depth = 1'024, .items = 1U << 24U, .numbers = std::numeric_limits<std::size_t>::max()};
+
+// Who has the input of a Reader, where what is read from it may go on being read after the Reader's owner is done.
+struct Keeper {
+  std::shared_ptr<const void> (*keep)(const void* of) = nullptr;  // nullptr: it cannot be kept
+  const void* of = nullptr;
+};
 
 // An integer as MessagePack knows it: any of int64 and uint64.
 struct Integer {
@@ -226,7 +233,11 @@ class Writer {
 
 class Reader {
  public:
-  explicit Reader(std::string_view input, DecodeLimits limits = {}) : input_(input), limits_(limits) {}
+  explicit Reader(std::string_view input, DecodeLimits limits = {}, Keeper keeper = {})
+      : input_(input), limits_(limits), keeper_(keeper) {}
+
+  // The input stays where it is as long as somebody has this; nullptr: it does not.
+  std::shared_ptr<const void> keep() const { return keeper_.keep == nullptr ? nullptr : keeper_.keep(keeper_.of); }
 
   bool at_end() const { return offset_ == input_.size(); }
   std::size_t remaining() const { return input_.size() - offset_; }
@@ -459,6 +470,7 @@ class Reader {
 
   std::string_view input_;
   DecodeLimits limits_;
+  Keeper keeper_;
   std::size_t offset_ = 0;
   std::size_t items_ = 0;
   std::size_t numbers_ = 0;  // in lists of them

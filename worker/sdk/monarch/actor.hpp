@@ -23,7 +23,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <concepts>
 #include <cstdio>
 #include <cstdlib>
@@ -42,7 +41,9 @@
 #include <vector>
 
 #include <monarch/plugin_v1.h>
+#include <monarch/buffer.hpp>
 #include <monarch/codec.hpp>
+#include <monarch/host.hpp>
 #include <monarch/mesh.hpp>
 #include <monarch/pieces.hpp>
 #include <monarch/signature.hpp>
@@ -57,17 +58,6 @@ inline namespace v1 MONARCH_INSIDE {
 namespace detail {
 
 inline thread_local const Context* being_made = nullptr;
-
-// The process that has loaded this plugin: there is one, and it outlives all that calls.
-inline std::atomic<const monarch_host_v1*>& known_host() {
-  static std::atomic<const monarch_host_v1*> host{nullptr};
-  return host;
-}
-inline const monarch_host_v1* host_here() {
-  const monarch_host_v1* const host = known_host();
-  if (host == nullptr) throw std::logic_error("calls can be made once monarch-rank has loaded this plugin");
-  return host;
-}
 
 // What a class is called, as MONARCH_ACTOR says; empty: it is in none of this plugin's.
 template <class C>
@@ -337,8 +327,8 @@ Tuple read_arguments(codec::Reader& reader, std::index_sequence<I...>) {
 }
 
 template <class Tuple>
-Tuple arguments_of(std::string_view bytes) {
-  codec::Reader reader(bytes, codec::kValueLimits);
+Tuple arguments_of(std::string_view bytes, const HeldArguments& held) {
+  codec::Reader reader(bytes, codec::kValueLimits, held.keeper());
   const auto list = reader.array();
   if (!list) throw BadArguments("the arguments are no list: " + reader.error().what);
   if (list.count() != std::tuple_size_v<Tuple>) {
@@ -412,7 +402,7 @@ decltype(auto) finished(M member, C& actor, A&&... arguments) {
 
 // What is replied is not copied where the member gives a reference. Else the arguments are gone by then.
 template <auto F, class C, class Reply>
-void run_and_reply(C& actor, std::string_view arguments, const Reply& reply) {
+void run_and_reply(C& actor, std::string_view arguments, const HeldArguments& held, const Reply& reply) {
   using Arguments = typename Endpoint<F>::Arguments;
   const auto run = [&actor](Arguments& values) -> decltype(auto) {
     return std::apply([&actor](auto&... each) -> decltype(auto) { return finished(F, actor, std::move(each)...); },
@@ -420,17 +410,17 @@ void run_and_reply(C& actor, std::string_view arguments, const Reply& reply) {
   };
   using Given = decltype(run(std::declval<Arguments&>()));
   if constexpr (std::is_reference_v<Given>) {
-    auto values = arguments_of<Arguments>(arguments);
+    auto values = arguments_of<Arguments>(arguments, held);
     reply(run(values));
   } else if constexpr (std::is_void_v<Given>) {
     {
-      auto values = arguments_of<Arguments>(arguments);
+      auto values = arguments_of<Arguments>(arguments, held);
       run(values);
     }
     reply(std::monostate());
   } else {
     const auto given = [&] {
-      auto values = arguments_of<Arguments>(arguments);
+      auto values = arguments_of<Arguments>(arguments, held);
       return run(values);
     }();
     reply(given);
@@ -442,11 +432,12 @@ void invoke(void* self, monarch_bytes_v1 arguments, const monarch_host_v1* host,
   using E = Endpoint<F>;
   using Result = typename E::Result;
   C& actor = *static_cast<C*>(self);
+  const HeldArguments held{host, delivery};
   if constexpr (E::kLater) {
     const Reply<Result> later(host, delivery);
     guarded(
         [&] {
-          auto values = arguments_of<typename E::Arguments>(view_of(arguments));
+          auto values = arguments_of<typename E::Arguments>(view_of(arguments), held);
           std::apply([&](auto&... each) { (actor.*F)(later, std::move(each)...); }, values);
         },
         [&](const std::string& type, const std::string& text) { later.fail(type, text); });
@@ -457,7 +448,7 @@ void invoke(void* self, monarch_bytes_v1 arguments, const monarch_host_v1* host,
       replied = true;
       Pieces(*host, written).reply(*host, delivery);
     };
-    guarded([&] { run_and_reply<F>(actor, view_of(arguments), reply); },
+    guarded([&] { run_and_reply<F>(actor, view_of(arguments), held, reply); },
             [&](const std::string& type, const std::string& text) {
               if (!replied) host->fail(delivery, type.c_str(), text.c_str(), "");
             });

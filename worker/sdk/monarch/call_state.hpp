@@ -23,6 +23,7 @@
 #include <vector>
 
 #include <monarch/plugin_v1.h>
+#include <monarch/buffer.hpp>
 #include <monarch/codec.hpp>
 #include <monarch/outcome.hpp>
 
@@ -115,7 +116,7 @@ class CallState {
     std::uint32_t rank = 0;
     std::uint64_t generation = 0;
     Kind kind = Kind::kGone;
-    std::string value;
+    Buffer value;
     std::string type;
     std::string text;
     std::string traceback;
@@ -251,7 +252,7 @@ class CallState {
         answers_.push_back({.rank = answer->rank,
                             .generation = answer->generation,
                             .kind = Kind(answer->kind),
-                            .value = std::string(static_cast<const char*>(answer->value.data), answer->value.size),
+                            .value = value_of(host_, *answer),
                             .type = answer->type,
                             .text = answer->text,
                             .traceback = answer->traceback});
@@ -288,7 +289,7 @@ Outcome<Held<R>> outcome_of(const CallState& call, CallState::Answered answered)
   if (answered.kind != Kind::kValue) return outcome;
   Held<R> value{};
   codec::DecodeError error;
-  if (codec::decode(answered.value, value, error, codec::kValueLimits)) {
+  if (codec::decode(answered.value.view(), value, error, codec::kValueLimits, keeper_of(answered.value))) {
     outcome.value = std::move(value);
   } else {
     outcome.kind = Kind::kRemoteError;

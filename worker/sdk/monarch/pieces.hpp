@@ -5,23 +5,18 @@
 //
 // Thread: any.
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <monarch/plugin_v1.h>
 #include <monarch/codec.hpp>
+#include <monarch/host.hpp>
 
 namespace monarch {
 inline namespace v1 MONARCH_INSIDE {
 
 namespace detail {
-
-inline bool knows_pieces(const monarch_host_v1& host) {
-  return host.struct_size >= offsetof(monarch_host_v1, reply_with) + sizeof host.reply_with &&
-         host.reply_with != nullptr;
-}
 
 // What is written, as a host takes it. It lives in the writer.
 class Pieces {

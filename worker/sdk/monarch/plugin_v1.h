@@ -123,6 +123,25 @@ typedef struct monarch_waiting_v1 {
 
 #define MONARCH_WAITING_V1 "monarch.waiting.v1"
 
+/* Memory of the host's, as long as it is not dropped. */
+typedef struct monarch_memory_v1 monarch_memory_v1;
+
+/* extension("monarch.buffers.v1"): bytes that are read where they lie, or made where others read them. */
+typedef struct monarch_buffers_v1 {
+  uint32_t struct_size;
+  uint32_t reserved; /* 0 */
+  /* The arguments of a delivery that is not answered, or the value of an answer within on_answer, stay where they are
+   * until it is dropped. NULL: they do not, and are to be copied. */
+  monarch_memory_v1* (*hold_arguments)(const monarch_host_v1* host, monarch_delivery_v1* delivery);
+  monarch_memory_v1* (*hold_value)(const monarch_host_v1* host, const monarch_answer_v1* answer);
+  /* So many bytes from `*data` on, which lies at a page, of any value. They are written until they are part of a piece
+   * that is given to the host, and never after that. NULL: no such memory is to be had just now. */
+  monarch_memory_v1* (*make)(const monarch_host_v1* host, size_t size, void** data);
+  void (*drop)(monarch_memory_v1* memory); /* on any thread, also when all else has ended */
+} monarch_buffers_v1;
+
+#define MONARCH_BUFFERS_V1 "monarch.buffers.v1"
+
 struct monarch_host_v1 {
   uint32_t struct_size;
   uint32_t reserved; /* 0 */

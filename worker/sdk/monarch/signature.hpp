@@ -23,6 +23,7 @@
 #include <variant>
 #include <vector>
 
+#include <monarch/buffer.hpp>
 #include <monarch/codec.hpp>
 
 namespace monarch {
@@ -61,7 +62,8 @@ class SignatureText {
       text_ += 'f';
     } else if constexpr (std::is_same_v<T, std::string>) {
       text_ += 's';
-    } else if constexpr (std::is_same_v<T, codec::Bytes> || std::is_same_v<T, std::vector<std::uint8_t>>) {
+    } else if constexpr (std::is_same_v<T, codec::Bytes> || std::is_same_v<T, std::vector<std::uint8_t>> ||
+                         std::is_same_v<T, Buffer>) {
       text_ += 'y';
     } else if constexpr (codec::detail::Customized<T>) {
       text_ += 'c';
