@@ -1,4 +1,5 @@
-"""Compiles what a manual page shows: its blocks behind `.\\" C++`, one after the other, are one program.
+"""Compiles what a page shows. Of a manual page the blocks behind `.\\" C++`, one after the other, are one program; of one in
+Markdown the blocks of C++ that begin with an #include are.
 
 page_snippets.py PAGE COMPILER [ARGUMENT ...]
 """
@@ -9,6 +10,8 @@ import sys
 
 
 def program_of(page):
+    if page.startswith("# "):
+        return "\n".join(re.findall(r"^```cpp\n(#include .*?)^```$", page, re.S | re.M))
     blocks = re.findall(r'^\.\\" C\+\+\n\.nf\n(.*?)^\.fi$', page, re.S | re.M)
     return "\n".join(block.replace("\\\\", "\\").replace("\\-", "-") for block in blocks)
 
