@@ -68,6 +68,7 @@ Result<std::unique_ptr<DoorClient>> DoorClient::come(const std::string& path, co
                                                      std::shared_ptr<DoorMemory> memory, int stop) {
   MONARCH_ASSIGN(UniqueFd socket, connect_seqpacket(path));
   std::unique_ptr<DoorClient> client(new DoorClient(std::move(socket), std::move(memory), stop));
+  client->said_version_ = hello.version;
   MONARCH_TRY(client->send(hello));
   MONARCH_ASSIGN(const Heard heard, client->hear(patience));
   MONARCH_TRY(route(heard.frame.header, heard.frame.payload,
@@ -188,7 +189,7 @@ Result<DoorClient::Heard> DoorClient::hear_until(Instant until, int wake) {
     tell_let_go();  // the post reads again
     if (is_a<PostFree>(message.frame.header)) {
       MONARCH_ASSIGN(const PostFree free, decode_payload<PostFree>(message.frame.payload));
-      memory_->freed(free.block);
+      memory_->freed(free.block, free.unsure ? MemoryPool::Word::kUnsure : MemoryPool::Word::kSure);
       continue;
     }
     if (!is_a<PostClosed>(message.frame.header)) {

@@ -5,6 +5,7 @@
 //
 // Thread: send() any; hear() one. Each waits.
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -27,6 +28,8 @@ namespace monarch {
 
 class DoorClient {
  public:
+  static constexpr std::uint32_t kCountedVersion = 3;  // of the door
+
   struct Heard {
     Frame frame;
     std::vector<UniqueFd> descriptors;
@@ -75,8 +78,8 @@ class DoorClient {
   DoorClient(UniqueFd socket, std::shared_ptr<DoorMemory> memory, int stop);
   template <class Message>
   Status send_with(Message& message, CallBody& body, const BodyPieces& pieces, Instant until);
-  // Both go by the words of version 3.
-  bool counts() const { return welcome_.version >= 3; }
+  // Both say that they count who reads a block.
+  bool counts() const { return std::min(said_version_, welcome_.version) >= kCountedVersion; }
   void tell_let_go();
   Status send_frame(const Frame& frame, std::vector<UniqueFd> descriptors, Instant until = Instant::never());
   Status try_frame(const Frame& frame);
@@ -88,6 +91,7 @@ class DoorClient {
   std::mutex sending_;  // held while a message goes, and by nobody who waits
   std::mutex letting_go_;
   std::deque<PostLetGo> let_go_;  // what the post has not read yet
+  std::uint32_t said_version_ = 0;
   PostWelcome welcome_;
 };
 

@@ -193,6 +193,17 @@ TEST(MadeMemory, IsNotWrittenAgainAfterItsConnection) {
   EXPECT_EQ(lent_bytes(*first, as_first.size()), as_first);
 }
 
+TEST(MadeMemory, IsNotWrittenAgainWhereNobodyIsSureThatItIsFree) {
+  DoorMemory memory;
+  MadeBody made(memory, kBlock);
+  const auto first = memory.lend(made.body(), true);
+  ASSERT_TRUE(first.ok());
+  memory.freed(first->block, MemoryPool::Word::kUnsure);
+  EXPECT_NE(memory.lend(made.body(), true)->from, 0U) << "the same bytes";
+  made.set("other ", kBlock, "behind");
+  EXPECT_EQ(memory.lend(made.body(), true)->from, 0U);
+}
+
 TEST(KeptMappings, MapABlockOnce) {
   DoorMemory lender;
   KeptMappings kept;

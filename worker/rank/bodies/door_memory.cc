@@ -52,9 +52,9 @@ void DoorMemory::be_short(std::uint64_t bytes) {
            to_text(kKeptForLong), ", or are filled; is a monarch::Buffer kept?"));
 }
 
-void DoorMemory::freed(std::uint64_t block) {
-  pool_.free(block);
-  made_.freed(block);
+void DoorMemory::freed(std::uint64_t block, MemoryPool::Word word) {
+  pool_.free(block, word);
+  made_.freed(block, word);
   const std::lock_guard lock(mutex_);
   short_since_ = Instant::never();
 }

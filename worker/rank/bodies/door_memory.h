@@ -32,7 +32,7 @@ class DoorMemory {
   // any more, and which bytes of the memory it is.
   Result<Lent> lend(const BodyPieces& pieces, bool counted);
   // What was lent as that block is read no more, or was not sent.
-  void freed(std::uint64_t block);
+  void freed(std::uint64_t block, MemoryPool::Word word = MemoryPool::Word::kSure);
   // A connection has ended: nobody says any more who reads what was lent.
   void give_up_lent();
 

@@ -82,10 +82,12 @@ std::optional<MadeMemory::Lent> MadeMemory::lend(const BodyPieces& pieces) {
   return Lent{std::move(*lent), kBefore - size_of(before)};
 }
 
-void MadeMemory::freed(std::uint64_t block) {
+void MadeMemory::freed(std::uint64_t block, MemoryPool::Word word) {
   const std::lock_guard lock(mutex_);
   for (auto& [start, made] : made_) {
-    if (made.filling.number == block && made.lent > 0) --made.lent;
+    if (made.filling.number != block || made.lent == 0) continue;
+    --made.lent;
+    if (word == MemoryPool::Word::kUnsure) made.is_read_always = true;
   }
 }
 

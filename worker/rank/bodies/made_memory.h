@@ -37,8 +37,8 @@ class MadeMemory {
   };
   // Nothing: these pieces are no body that lies here, and are to be copied.
   std::optional<Lent> lend(const BodyPieces& pieces);
-  // One that was lent as that block is read no more.
-  void freed(std::uint64_t block);
+  // One that was lent as that block is read no more. Where that is unsure, it may be read always.
+  void freed(std::uint64_t block, MemoryPool::Word word);
   // Nobody says any more who reads what was lent.
   void give_up_lent();
 
