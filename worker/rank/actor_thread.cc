@@ -70,17 +70,28 @@ const monarch_endpoint_v1* ActorThread::find(const std::string& endpoint) const 
   return nullptr;
 }
 
-void ActorThread::put(Run run) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!stopping_) {
-      Queue& queue = run.endpoint->at_most == 0 ? waiting_ : lanes_[run.endpoint].waiting;
-      queue.emplace(++came_, std::move(run));
-      summon();
-      return changed_.notify_all();
-    }
+void ActorThread::read_at(DoorThread& door) {
+  for (std::uint32_t i = 0; i < of_.endpoint_count; ++i) {
+    if (of_.endpoints[i].at_most > 0) return;
   }
-  refuse(run);
+  const std::lock_guard lock(mutex_);
+  door_ = &door;
+  changed_.notify_all();
+}
+
+void ActorThread::put(Run run) {
+  std::unique_lock lock(mutex_);
+  if (stopping_) {
+    lock.unlock();
+    return refuse(run);
+  }
+  Queue& queue = run.endpoint->at_most == 0 ? waiting_ : lanes_[run.endpoint].waiting;
+  queue.emplace(++came_, std::move(run));
+  summon();
+  changed_.notify_all();
+  DoorThread* const door = door_;
+  lock.unlock();
+  if (door != nullptr) door->wake_readers(this);
 }
 
 bool ActorThread::take_out(const monarch_delivery_v1* delivery) {
@@ -93,13 +104,16 @@ bool ActorThread::take_out(const monarch_delivery_v1* delivery) {
 
 void ActorThread::begin_stop() {
   Queue not_run;
+  DoorThread* door = nullptr;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
+    door = door_;
     not_run.swap(waiting_);
     for (auto& [endpoint, lane] : lanes_) not_run.merge(lane.waiting);
   }
   changed_.notify_all();
+  if (door != nullptr) door->wake_readers(this);
   for (const auto& [came, run] : not_run) refuse(run);
 }
 
@@ -117,6 +131,7 @@ void ActorThread::live(const monarch_place_v1& place) {
   ended_ = actor == nullptr;
   if (ended_) return;
   serve(lock);
+  door_ = nullptr;
   std::vector<std::thread> helpers = std::move(helpers_);
   lock.unlock();
   for (std::thread& helper : helpers) helper.join();
@@ -128,12 +143,26 @@ void ActorThread::live(const monarch_place_v1& place) {
 
 void ActorThread::serve(std::unique_lock<std::mutex>& lock) {
   for (;;) {
-    changed_.wait(lock, [this] { return stopping_ || next_own() != nullptr; });
+    wait_for_work(lock);
     if (stopping_) return;
     const Run run = take_first(*next_own());
     present_here = {&name_, run.delivery->id};
     invoke(run, lock);
     present_here = {};
+  }
+}
+
+void ActorThread::wait_for_work(std::unique_lock<std::mutex>& lock) {
+  const auto has_work = [this] { return stopping_ || next_own() != nullptr; };
+  changed_.wait(lock, [&] { return door_ != nullptr || has_work(); });
+  while (!has_work()) {
+    lock.unlock();
+    const auto may_go_on = [&] {
+      const std::lock_guard held(mutex_);
+      return has_work();
+    };
+    (void)door_->read_until(this, may_go_on, Instant::never());  // no handler runs on this thread
+    lock.lock();
   }
 }
 

@@ -3,6 +3,7 @@
 // ActorThread: an actor of this rank and its thread. It is made, run and destroyed there. It has one call at a time, in
 // the order in which they came; a concurrent endpoint runs beside all others on threads that are made as they are
 // needed, at most as many as it says. Its calls wait for each other alone, and begin in the order in which they came.
+// While it has nothing to do, its thread may be the one that reads what the post gives it.
 //
 // Thread: the owner's; put() and take_out() any. Lifetime: the destructor waits for what runs; what waits is answered
 // that it is not run.
@@ -25,6 +26,7 @@
 #include "transport/base/result.h"
 #include "transport/base/time.h"
 #include "worker/rank/door_client.h"
+#include "worker/rank/door_thread.h"
 
 namespace monarch {
 
@@ -53,6 +55,9 @@ class ActorThread {
   const monarch_class_v1& of() const { return of_; }
   // nullptr: it has none of that name.
   const monarch_endpoint_v1* find(const std::string& endpoint) const;
+  // All calls of this rank are for it, and come by that door, which lives until the thread has ended: it reads there,
+  // unless some of its calls run beside others.
+  void read_at(DoorThread& door);
   void put(Run run);
   // False: it has begun, or was never there.
   bool take_out(const monarch_delivery_v1* delivery);
@@ -74,6 +79,7 @@ class ActorThread {
     std::uint32_t running = 0;
   };
   void serve(std::unique_lock<std::mutex>& lock);
+  void wait_for_work(std::unique_lock<std::mutex>& lock);
   void help();
   // That of those that may begin beside all others which came first; nullptr: there is none.
   Lane* next_lane();
@@ -91,6 +97,7 @@ class ActorThread {
   void* actor_ = nullptr;  // its own thread's, and its helpers'
   std::mutex mutex_;
   std::condition_variable changed_;  // anything of what follows
+  DoorThread* door_ = nullptr;       // that it reads
   bool made_ = false;
   std::string why_not_;  // it could not be made
   bool stopping_ = false;

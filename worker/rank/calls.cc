@@ -25,8 +25,7 @@ constexpr std::size_t kUnsent = 1'024;
 constexpr Duration kRingPatience = Duration::seconds(1);
 
 // Its sender hears when nobody reads it any more, be it that nobody could.
-Result<DoorBody> take_value(const DoorThread::Connection& by, const PostAnswer& answer,
-                            std::vector<UniqueFd>& beside) {
+Result<DoorBody> take_value(const DoorThread::Connection& by, const PostAnswer& answer, std::vector<UniqueFd>& beside) {
   const CallBody& of = answer.outcome.body;
   if (by == nullptr) return DoorBody::take(of, beside);
   auto body = by->take(of, beside);
@@ -50,7 +49,7 @@ void Calls::stop() {
     const std::lock_guard lock(starting_);
     const std::lock_guard also(mutex_);
     stopped_ = true;
-    ended.swap(door_);
+    ended = door_;
   }
   if (ended != nullptr) ended->stop();
   std::map<std::uint64_t, Call> left;
@@ -58,6 +57,7 @@ void Calls::stop() {
     const std::lock_guard lock(mutex_);
     left.swap(calls_);
     dues_.clear();
+    attended_ = 0;
   }
   for (const auto& [number, call] : left) end(call, {MONARCH_GONE, "this process ends"});
 }
@@ -77,6 +77,7 @@ Result<std::shared_ptr<DoorThread>> Calls::door() {
                                              .ended = [this](const DoorThread::Connection& connection,
                                                              const std::string& why) { end_all_of(connection, why); },
                                              .look = [this] { return expire(); },
+                                             .wanted = [this] { return attended_ > 0; },
                                              .cut_off = cut_off_},
                                             memory_));
   }
@@ -122,6 +123,7 @@ std::uint64_t Calls::call(const monarch_call_v1& asked) {
             .answered = {},
             .waited = Call::Waited::kNot,
             .ring = {},
+            .any_thread = (asked.flags & MONARCH_CALL_ANY_THREAD) != 0,
             .on_answer = asked.on_answer,
             .user = asked.user};
   const auto found = door();
@@ -144,6 +146,8 @@ std::uint64_t Calls::call(const monarch_call_v1& asked) {
     const std::string busy = tries && call.by != nullptr ? why_busy(call) : std::string();
     if (call.by != nullptr && busy.empty()) {
       if (enter(message.id, call)) by->wake();
+      lock.unlock();
+      if (!call.any_thread) by->attend();
       break;
     }
     lock.unlock();
@@ -168,7 +172,8 @@ std::uint64_t Calls::call(const monarch_call_v1& asked) {
 }
 
 bool Calls::enter(std::uint64_t number, const Call& call) {
-  calls_.emplace(number, call);
+  Call& entered = calls_.emplace(number, call).first->second;
+  if (!call.any_thread) attend(entered);
   if (!call.deadline) return false;
   const Instant due = *call.deadline + kPostsWord;
   dues_.emplace(due, number);
@@ -177,8 +182,23 @@ bool Calls::enter(std::uint64_t number, const Call& call) {
   return true;
 }
 
-void Calls::forget_due(std::uint64_t number, const Call& call) {
+void Calls::forget(std::uint64_t number, const Call& call) {
   if (call.deadline) dues_.erase({*call.deadline + kPostsWord, number});
+  if (call.attended) --attended_;
+}
+
+void Calls::attend(Call& call) {
+  if (!std::exchange(call.attended, true)) ++attended_;
+}
+
+void Calls::attend(std::uint64_t number) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto call = calls_.find(number);
+    if (call == calls_.end()) return;
+    attend(call->second);
+  }
+  if (const auto by = open_door()) by->attend();
 }
 
 Instant Calls::expire() {
@@ -191,7 +211,7 @@ Instant Calls::expire() {
       const std::uint64_t number = dues_.begin()->second;
       std::erase_if(unsent_, [number](const Unsent& one) { return one.message.id == number; });
       late.push_back(std::move(calls_.extract(number).mapped()));
-      dues_.erase(dues_.begin());
+      forget(number, late.back());
     }
     next = next_look_ = dues_.empty() ? Instant::never() : dues_.begin()->first;
   }
@@ -237,6 +257,7 @@ std::string Calls::why_busy(const Call& call) const {
 // WARNING: nothing here waits for the post to read. One that has too much of this process' calls does not, and what it
 // waits for may be the very actor that would wait here.
 std::string Calls::begin_wait(std::uint64_t number, const std::string& actor, std::uint64_t delivery) {
+  if (const auto by = open_door()) by->attend();  // this thread reads nothing meanwhile
   std::unique_lock lock(mutex_);
   auto call = calls_.find(number);
   if (call == calls_.end() || call->second.by == nullptr) return {};
@@ -253,9 +274,28 @@ std::string Calls::begin_wait(std::uint64_t number, const std::string& actor, st
   return call == calls_.end() ? std::string() : call->second.ring;
 }
 
-bool Calls::is_here() {
+std::shared_ptr<DoorThread> Calls::open_door() {
   const std::lock_guard lock(starting_);
-  return door_ != nullptr && door_->is_here();
+  return door_;
+}
+
+bool Calls::is_here() {
+  const auto by = open_door();
+  return by != nullptr && by->is_here();
+}
+
+bool Calls::read_until(const void* key, const std::function<bool()>& done, Instant until) {
+  const auto by = open_door();
+  return by != nullptr && by->read_until(key, done, until);
+}
+
+void Calls::wake_readers(const void* key) {
+  if (const auto by = open_door()) by->wake_readers(key);
+}
+
+void Calls::run(std::function<void()> run) {
+  if (const auto by = open_door()) return by->run(std::move(run));
+  run();
 }
 
 void Calls::end_wait(std::uint64_t number) {
@@ -327,7 +367,7 @@ void Calls::watch(std::function<void(const Failure&)> run) {
 std::optional<Calls::Call> Calls::take(std::uint64_t number) {
   const std::lock_guard lock(mutex_);
   auto node = calls_.extract(number);
-  if (!node.empty()) forget_due(number, node.mapped());
+  if (!node.empty()) forget(number, node.mapped());
   if (!node.empty() && node.mapped().waited == Call::Waited::kAsked) asked_.notify_all();
   return node.empty() ? std::nullopt : std::optional(std::move(node.mapped()));
 }
@@ -335,13 +375,36 @@ std::optional<Calls::Call> Calls::take(std::uint64_t number) {
 void Calls::heard(DoorClient::Heard& heard) {
   // What a post says and this process does not know is a later one's.
   (void)route(heard.frame.header, heard.frame.payload,
-              when<PostAnswer>([&](PostAnswer&& answer) { answered(answer, heard.descriptors); }),
-              when<PostOver>([&](PostOver&& said) { over(said); }),
+              when<PostAnswer>([&](PostAnswer&& answer) { answered(std::move(answer), std::move(heard.descriptors)); }),
+              when<PostOver>([&](PostOver&& said) { over(std::move(said)); }),
+              when<PostAnswers>([&](PostAnswers&& said) {
+                for (SaidAnswer& one : said.answers) {
+                  answered({.id = one.id, .rank = one.rank, .outcome = std::move(one.outcome)}, {});
+                  if (one.last) over({.id = one.id, .refused = {}});
+                }
+              }),
               when<PostRing>([&](PostRing&& said) { told_ring(said); }),
               when<PostFailure>([&](PostFailure&& failure) { failed(failure); }));
 }
 
-void Calls::answered(const PostAnswer& answer, std::vector<UniqueFd>& beside) {
+bool Calls::may_answer_here(std::uint64_t number) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = calls_.find(number);
+    if (found == calls_.end() || found->second.any_thread) return true;
+  }
+  const auto by = open_door();
+  return by == nullptr || by->is_own();
+}
+
+void Calls::answered(PostAnswer answer, std::vector<UniqueFd> beside) {
+  if (may_answer_here(answer.id)) return answer_here(answer, beside);
+  const auto kept =
+      std::make_shared<std::pair<PostAnswer, std::vector<UniqueFd>>>(std::move(answer), std::move(beside));
+  run([this, kept] { answer_here(kept->first, kept->second); });
+}
+
+void Calls::answer_here(const PostAnswer& answer, std::vector<UniqueFd>& beside) {
   void (*on_answer)(void*, const monarch_answer_v1*) = nullptr;
   void* user = nullptr;
   DoorThread::Connection by;
@@ -373,7 +436,12 @@ void Calls::answered(const PostAnswer& answer, std::vector<UniqueFd>& beside) {
   on_answer(user, &said);
 }
 
-void Calls::over(const PostOver& over) {
+void Calls::over(PostOver over) {
+  if (may_answer_here(over.id)) return over_here(over);
+  run([this, over = std::move(over)] { over_here(over); });
+}
+
+void Calls::over_here(const PostOver& over) {
   const auto call = take(over.id);
   if (!call) return;
   if (!over.refused.empty()) return end(*call, {MONARCH_REFUSED, over.refused});
@@ -389,7 +457,7 @@ void Calls::failed(const PostFailure& said) {
     watcher = watcher_;
     if (failure.mesh.value() < mesh_names_.size()) told.mesh = mesh_names_[failure.mesh.value()];
   }
-  if (watcher) watcher(told);
+  if (watcher) run([watcher = std::move(watcher), told = std::move(told)] { watcher(told); });
 }
 
 void Calls::end_all_of(const DoorThread::Connection& connection, const std::string& why) {
@@ -402,7 +470,7 @@ void Calls::end_all_of(const DoorThread::Connection& connection, const std::stri
         ++at;
         continue;
       }
-      forget_due(at->first, at->second);
+      forget(at->first, at->second);
       ended.push_back(std::move(at->second));
       at = calls_.erase(at);
     }

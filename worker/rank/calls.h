@@ -4,8 +4,10 @@
 // the post: what was under way by a connection that has ended is Gone, since nobody knows whether it has run. The post
 // counts deadlines; where it says nothing, they are kept here.
 //
-// Thread: any; answers are given on a thread of its own, or on the caller's where a call cannot be sent.
+// Thread: any. Answers are given on the thread that reads the door (worker/rank/door_reader.h) where the call may be
+// answered on any, else on a thread of its own; or on the caller's where a call cannot be sent.
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -61,8 +63,16 @@ class Calls {
   // for ever, as the post says; empty: none is known. A post that does not say anything is asked again by the next.
   std::string begin_wait(std::uint64_t number, const std::string& actor, std::uint64_t delivery);
   void end_wait(std::uint64_t number);
-  // Whether this is the thread that brings answers.
+  // Whether this is a thread that brings answers just now.
   bool is_here();
+  // Waits for answers, and is the one who reads them, where none is yet: see DoorReader. False: it has not waited;
+  // nothing is called yet, or answers are brought on this thread.
+  bool read_until(const void* key, const std::function<bool()>& done, Instant until);
+  void wake_readers(const void* key);
+  // The answers of that call are wanted, though nobody need be in read_until() for them.
+  void attend(std::uint64_t number);
+  // On the thread of its own, which must not wait.
+  void run(std::function<void()> run);
   // The hello has to say that it watches. `run` is kept and called until the process ends.
   void watch(std::function<void(const Failure&)> run);
 
@@ -77,7 +87,9 @@ class Calls {
     std::vector<RankSteps> ranks;
     std::vector<std::uint32_t> answered;  // in the order in which they were
     enum class Waited : std::uint8_t { kNot, kAsked, kTold } waited = Waited::kNot;
-    std::string ring;  // as the post has told it
+    std::string ring;         // as the post has told it
+    bool any_thread = false;  // it may be answered on any
+    bool attended = false;    // its answers are wanted at once
     void (*on_answer)(void* user, const monarch_answer_v1* answer) = nullptr;
     void* user = nullptr;
   };
@@ -92,9 +104,14 @@ class Calls {
   };
 
   Result<std::shared_ptr<DoorThread>> door();
+  std::shared_ptr<DoorThread> open_door();  // nullptr: nothing has been called yet
   // True: the thread of the door has to look for it sooner than it was about to.
   bool enter(std::uint64_t number, const Call& call);
-  void forget_due(std::uint64_t number, const Call& call);
+  // What is kept of it beside calls_.
+  void forget(std::uint64_t number, const Call& call);
+  void attend(Call& call);
+  // What waits for nothing in read_until() is answered on the thread of its own.
+  bool may_answer_here(std::uint64_t number);
   // Ends those whose deadline the post has not kept; until when there is none.
   Instant expire();
   // Why a call would wait; empty: it would not.
@@ -102,8 +119,10 @@ class Calls {
   void came(const DoorThread::Connection& connection);
   void send_unsent(const DoorThread::Connection& connection);
   void heard(DoorClient::Heard& heard);
-  void answered(const PostAnswer& answer, std::vector<UniqueFd>& beside);
-  void over(const PostOver& over);
+  void answered(PostAnswer answer, std::vector<UniqueFd> beside);
+  void answer_here(const PostAnswer& answer, std::vector<UniqueFd>& beside);
+  void over(PostOver over);
+  void over_here(const PostOver& over);
   void told_ring(const PostRing& said);
   void say_ended_waits();
   void failed(const PostFailure& failure);
@@ -119,6 +138,7 @@ class Calls {
   const std::shared_ptr<DoorMemory> memory_;  // owners: the doors of a process
   std::mutex mutex_;
   std::map<std::uint64_t, Call> calls_;
+  std::atomic<std::size_t> attended_{0};              // of these
   std::set<std::pair<Instant, std::uint64_t>> dues_;  // of those with a deadline, a little later than that
   Instant next_look_ = Instant::never();
   std::vector<Unsent> unsent_;

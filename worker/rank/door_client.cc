@@ -166,38 +166,40 @@ void DoorClient::tell_let_go() {
 }
 
 Result<DoorClient::Heard> DoorClient::hear(Duration patience) {
-  auto heard = hear_until(deadline_of(patience), -1);
-  if (heard.ok() || heard.error().code != ErrorCode::kTimeout) return heard;
-  return Error{ErrorCode::kTimeout, text("the post has said nothing for ", to_text(patience))};
+  const Instant until = deadline_of(patience);
+  for (;;) {
+    MONARCH_ASSIGN(const bool ready, wait_for_word(until, -1));
+    if (!ready) return Error{ErrorCode::kTimeout, text("the post has said nothing for ", to_text(patience))};
+    MONARCH_ASSIGN(std::optional<Heard> heard, try_to_hear());
+    if (heard) return std::move(*heard);
+  }
 }
 
-Result<DoorClient::Heard> DoorClient::hear_until(Instant until, int wake) {
-  const Awaited word{.fd = socket_.get(), .events = POLLIN, .stop = stop_, .wake = wake};
-  const Awaited nothing{.fd = -1, .events = 0, .stop = stop_};
-  for (;;) {
-    MONARCH_ASSIGN(const bool ready, wait_until(word, until));
-    if (!ready) return Error{ErrorCode::kTimeout, "the post says nothing"};
-    auto received = receive_message(socket_.get(), limits::kSeqpacketPayloadBytes);
-    if (!received.ok() && received.error().code == ErrorCode::kBusy) {
-      MONARCH_TRY(wait_until(nothing, boot_now() + Duration::milliseconds(kStarvedMilliseconds)));
-      if (boot_now() >= until) return Error{ErrorCode::kTimeout, received.error().message};
-      continue;
-    }
-    if (!received.ok()) return std::move(received).error();
-    if (!*received) continue;
-    ReceivedMessage& message = **received;
-    tell_let_go();  // the post reads again
-    if (is_a<PostFree>(message.frame.header)) {
-      MONARCH_ASSIGN(const PostFree free, decode_payload<PostFree>(message.frame.payload));
-      memory_->freed(free.block, free.unsure ? MemoryPool::Word::kUnsure : MemoryPool::Word::kSure);
-      continue;
-    }
-    if (!is_a<PostClosed>(message.frame.header)) {
-      return Heard{std::move(message.frame), std::move(message.descriptors)};
-    }
-    MONARCH_ASSIGN(const PostClosed closed, decode_payload<PostClosed>(message.frame.payload));
-    return Error{ErrorCode::kGone, text("the post has closed the connection: ", closed.why)};
+Result<bool> DoorClient::wait_for_word(Instant until, int wake) const {
+  return wait_until({.fd = socket_.get(), .events = POLLIN, .stop = stop_, .wake = wake}, until);
+}
+
+Result<std::optional<DoorClient::Heard>> DoorClient::try_to_hear() {
+  auto received = receive_message(socket_.get(), limits::kSeqpacketPayloadBytes);
+  if (!received.ok() && received.error().code == ErrorCode::kBusy) {
+    const Awaited nothing{.fd = -1, .events = 0, .stop = stop_};
+    MONARCH_TRY(wait_until(nothing, boot_now() + Duration::milliseconds(kStarvedMilliseconds)));
+    return std::optional<Heard>();
   }
+  if (!received.ok()) return std::move(received).error();
+  if (!*received) return std::optional<Heard>();
+  ReceivedMessage& message = **received;
+  tell_let_go();  // the post reads again
+  if (is_a<PostFree>(message.frame.header)) {
+    MONARCH_ASSIGN(const PostFree free, decode_payload<PostFree>(message.frame.payload));
+    memory_->freed(free.block, free.unsure ? MemoryPool::Word::kUnsure : MemoryPool::Word::kSure);
+    return std::optional<Heard>();
+  }
+  if (!is_a<PostClosed>(message.frame.header)) {
+    return std::optional(Heard{std::move(message.frame), std::move(message.descriptors)});
+  }
+  MONARCH_ASSIGN(const PostClosed closed, decode_payload<PostClosed>(message.frame.payload));
+  return Error{ErrorCode::kGone, text("the post has closed the connection: ", closed.why)};
 }
 
 // WARNING: shutdown(2) wakes whoever waits in poll(2), close(2) does not.

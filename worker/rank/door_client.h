@@ -3,13 +3,14 @@
 // DoorClient: one connection of a process to the post of its host (worker/post/README.md). Its end is the post's: who
 // has it makes another one.
 //
-// Thread: send() any; hear() one. Each waits.
+// Thread: send() any; hear() one, or one at a time. Each waits.
 
 #include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,8 +68,11 @@ class DoorClient {
 
   // The next message. kGone at the end, with the post's words if it had some; kTimeout after `patience`.
   Result<Heard> hear(Duration patience = Duration::forever());
-  // kTimeout at `until`, if nothing was there to be heard, and once `wake` is readable; -1: nobody wakes it.
-  Result<Heard> hear_until(Instant until, int wake);
+  // hear() in two, for several threads of which one hears at a time. False: nothing is there to be heard at `until`, or
+  // `wake` is readable; -1: nobody wakes it.
+  Result<bool> wait_for_word(Instant until, int wake) const;
+  // Nothing: none is there any more.
+  Result<std::optional<Heard>> try_to_hear();
   // hear() and send() end, now and from now on.
   void close();
   // False: somebody in this process has closed its descriptor, which may be another's now.

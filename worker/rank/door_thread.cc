@@ -2,13 +2,10 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdint>
 #include <utility>
 
 #include "transport/base/clock.h"
@@ -41,9 +38,8 @@ Result<std::unique_ptr<DoorThread>> DoorThread::start(std::string path, PostHell
                                                       std::shared_ptr<DoorMemory> memory) {
   std::unique_ptr<DoorThread> made(
       new DoorThread(std::move(path), std::move(hello), std::move(handlers), std::move(memory)));
-  made->wake_ = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!made->wake_.valid()) return errno_error("eventfd", errno);
-  MONARCH_ASSIGN(made->thread_, JoiningThread::start([self = made.get()](int stop) { self->run(stop); }));
+  MONARCH_ASSIGN(made->reader_, DoorReader::make({.heard = made->handlers_.heard, .wanted = made->handlers_.wanted}));
+  MONARCH_ASSIGN(made->thread_, JoiningThread::start([self = made.get()](int stop) { self->live(stop); }));
   return made;
 }
 
@@ -68,9 +64,22 @@ DoorThread::Connection DoorThread::wait(Instant until) {
   return ending_ ? nullptr : now_;
 }
 
-void DoorThread::wake() const {
-  const std::uint64_t one = 1;
-  (void)!::write(wake_.get(), &one, sizeof one);  // it is read each time that it is readable
+void DoorThread::wake() const { reader_->look_soon(); }
+
+bool DoorThread::read_until(const void* key, const std::function<bool()>& done, Instant until) {
+  if (is_here()) return false;
+  reader_->wait(key, done, until);
+  return true;
+}
+
+void DoorThread::run(std::function<void()> run) {
+  if (is_own() || !reader_->later(run)) run();
+}
+
+Instant DoorThread::look() const {
+  Instant next = Instant::never();
+  if (handlers_.look) reader_->alone([&] { next = handlers_.look(); });
+  return next;
 }
 
 void DoorThread::set(Connection connection) {
@@ -81,15 +90,16 @@ void DoorThread::set(Connection connection) {
   changed_.notify_all();
 }
 
-void DoorThread::run(int stop) {
-  handling_ = std::this_thread::get_id();
+void DoorThread::live(int stop) {
+  own_ = std::this_thread::get_id();
   stop_ = stop;
   const std::string why = come_and_hear();
+  reader_->close();
   if (!why.empty() && handlers_.cut_off) handlers_.cut_off(why);
 }
 
 std::string DoorThread::why_cut_off(const DoorClient* connection) const {
-  const bool whole = is_open(stop_) && is_open(wake_.get()) && (connection == nullptr || connection->has_its_socket());
+  const bool whole = is_open(stop_) && reader_->is_whole() && (connection == nullptr || connection->has_its_socket());
   return whole ? ""
                : "somebody in this process has closed descriptors that are not his, and no call reaches it any more";
 }
@@ -116,11 +126,13 @@ std::string DoorThread::come_and_hear() {
     const Connection connection = std::move(came).value();
     handlers_.came(connection);
     set(connection);
+    reader_->begin(connection);
     const Error why = hear_to_the_end(connection);
     // WARNING: what has taken the number of a closed descriptor is not ours to close.
     if (std::string words = why_cut_off(connection.get()); !words.empty() && handlers_.cut_off) return words;
     set(nullptr);
-    connection->close();  // who sends by it still, hears of that
+    connection->close();  // who sends by it still, or reads it, hears of that
+    reader_->end();
     handlers_.ended(connection, why.message);
     between = kFirstPause;
     had_room = boot_now();
@@ -133,16 +145,13 @@ Error DoorThread::hear_to_the_end(const Connection& connection) const {
   Instant until = look();
   for (;;) {
     const Instant own_look = handlers_.cut_off ? boot_now() + kOwnLook : Instant::never();
-    auto heard = connection->hear_until(std::min(until, own_look), wake_.get());
-    if (heard.ok()) {
-      handlers_.heard(connection, *heard);
-      continue;
+    const auto served = reader_->serve(std::min(until, own_look), stop_);
+    if (!served.ok()) return served.error();
+    if (*served == DoorReader::Served::kMessage) continue;
+    if (handlers_.cut_off && !why_cut_off(connection.get()).empty()) {
+      return Error{ErrorCode::kGone, "its descriptors are not its own any more"};
     }
-    if (heard.error().code != ErrorCode::kTimeout) return std::move(heard).error();
-    if (handlers_.cut_off && !why_cut_off(connection.get()).empty()) return std::move(heard).error();
-    std::uint64_t times = 0;
-    const bool woken = ::read(wake_.get(), &times, sizeof times) > 0;
-    if (woken || boot_now() >= until) until = look();
+    if (*served == DoorReader::Served::kWoken || boot_now() >= until) until = look();
   }
 }
 

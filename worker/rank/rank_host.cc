@@ -1,9 +1,12 @@
 #include "worker/rank/rank_host.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <string_view>
 #include <utility>
 
+#include "transport/base/clock.h"
 #include "transport/base/system/thread_limits.h"
 #include "transport/base/text.h"
 #include "worker/rank/actor_thread.h"
@@ -12,6 +15,8 @@
 namespace monarch {
 
 namespace {
+
+constexpr std::int64_t kLongestWait = std::int64_t{100} * 365 * 24 * 3600 * 1'000'000'000;
 
 std::string text_of(const char* text) { return text == nullptr ? std::string() : std::string(text); }
 
@@ -78,30 +83,47 @@ RankHost::RankHost(const RankPlace& place, bool watches, Calls::CutOff cut_off)
       on_failure(user, failure.mesh.c_str(), &lost);
     });
   };
-  table_.extension = [](const monarch_host_v1*, const char* name) -> const void* {
-    static const monarch_waiting_v1 waiting{
-        .struct_size = sizeof waiting,
-        .reserved = 0,
-        .begin =
-            [](const monarch_host_v1* host, std::uint64_t call, char* why, std::size_t why_size) {
-              const std::string ring = of(host).begin_wait(call);
-              if (!ring.empty()) (void)std::snprintf(why, why_size, "%s", ring.c_str());
-              return ring.empty() ? 0 : 1;
-            },
-        .end = [](const monarch_host_v1* host, std::uint64_t call) { of(host).calls_.end_wait(call); }};
-    static const monarch_buffers_v1 buffers{
-        .struct_size = sizeof buffers,
-        .reserved = 0,
-        .hold_arguments = &hold_arguments,
-        .hold_value = &hold_value,
-        .make = [](const monarch_host_v1* host, std::size_t size,
-                   void** data) { return make_memory(of(host).memory_, size, data); },
-        .drop = &drop_memory};
-    const std::string_view asked(name);
-    if (asked == MONARCH_BUFFERS_V1) return &buffers;
-    return asked == MONARCH_WAITING_V1 ? &waiting : nullptr;
-  };
+  table_.extension = &RankHost::extension;
   table_.runtime = this;
+}
+
+const void* RankHost::extension(const monarch_host_v1* /*host*/, const char* name) {
+  static const monarch_waiting_v1 waiting{
+      .struct_size = sizeof waiting,
+      .reserved = 0,
+      .begin =
+          [](const monarch_host_v1* host, std::uint64_t call, char* why, std::size_t why_size) {
+            const std::string ring = of(host).begin_wait(call);
+            if (!ring.empty()) (void)std::snprintf(why, why_size, "%s", ring.c_str());
+            return ring.empty() ? 0 : 1;
+          },
+      .end = [](const monarch_host_v1* host, std::uint64_t call) { of(host).calls_.end_wait(call); }};
+  static const monarch_reading_v1 reading{
+      .struct_size = sizeof reading,
+      .reserved = 0,
+      .wait =
+          [](const monarch_host_v1* host, const void* key, int (*done)(void* user), void* user, std::int64_t within) {
+            const Duration patience = Duration::nanoseconds(std::clamp(within, std::int64_t{0}, kLongestWait));
+            return of(host).calls_.read_until(
+                       key, [=] { return done(user) != 0; }, boot_now() + patience)
+                       ? 1
+                       : 0;
+          },
+      .wake = [](const monarch_host_v1* host, const void* key) { of(host).calls_.wake_readers(key); },
+      .attend = [](const monarch_host_v1* host, std::uint64_t call) { of(host).calls_.attend(call); },
+      .run = [](const monarch_host_v1* host, void (*run)(void* user),
+                void* user) { of(host).calls_.run([run, user] { run(user); }); }};
+  static const monarch_buffers_v1 buffers{.struct_size = sizeof buffers,
+                                          .reserved = 0,
+                                          .hold_arguments = &hold_arguments,
+                                          .hold_value = &hold_value,
+                                          .make = [](const monarch_host_v1* host, std::size_t size,
+                                                     void** data) { return make_memory(of(host).memory_, size, data); },
+                                          .drop = &drop_memory};
+  const std::string_view asked(name);
+  if (asked == MONARCH_BUFFERS_V1) return &buffers;
+  if (asked == MONARCH_WAITING_V1) return &waiting;
+  return asked == MONARCH_READING_V1 ? &reading : nullptr;
 }
 
 Status RankHost::wait_for_post() { return calls_.wait(); }

@@ -45,6 +45,7 @@ class RankHost {
   };
 
   static RankHost& of(const monarch_host_v1* host) { return *static_cast<RankHost*>(host->runtime); }
+  static const void* extension(const monarch_host_v1* host, const char* name);
   // The ring of actors that this wait would close; nothing: the thread may wait.
   std::string begin_wait(std::uint64_t call);
   bool describe(const std::string& mesh, monarch_place_v1& place);

@@ -56,6 +56,7 @@ using Actors = std::map<std::string, std::unique_ptr<ActorThread>>;
 
 PostHello serving_hello(const RankProcess& process, const Actors& actors) {
   PostHello hello;
+  hello.version = kPostDoorVersion;
   hello.mesh = process.place.mesh;
   hello.rank = process.place.rank;
   hello.generation = process.place.generation;
@@ -128,12 +129,12 @@ int serve(RankProcess& process) {
     const auto found = actors.find(name);
     return found == actors.end() ? nullptr : found->second.get();
   });
-  auto door =
-      DoorThread::start(process.place.post, serving_hello(process, actors),
-                        intake.handlers([&process](const std::string& why) { leave_cut_off(process.place, why); }),
-                        host.memory());
+  auto door = DoorThread::start(
+      process.place.post, serving_hello(process, actors),
+      intake.handlers([&process](const std::string& why) { leave_cut_off(process.place, why); }), host.memory());
   if (!door) return refuse(kExitFailed, text(process.place.name(), ": ", door.error().message));
   (void)(*door)->wait(Instant::never());
+  if (actors.size() == 1) actors.begin()->second->read_at(**door);
   const Ending ending;  // before that TERM does what it does to any process: nothing is there that could end in order
   say_ready();
   ending.wait();
@@ -155,10 +156,9 @@ int drive(RankProcess& process) {
   const auto named = NamedActors::open(process, **plugin, host);
   if (!named) return refuse(kExitFailed, who + named.error().message);
   Intake intake(host.deliveries(), [&named](const std::string& name) { return (*named)->find(name); });
-  auto door =
-      DoorThread::start(process.place.post, NamedActors::hello(process.place),
-                        intake.handlers([&process](const std::string& why) { leave_cut_off(process.place, why); }),
-                        host.memory());
+  auto door = DoorThread::start(
+      process.place.post, NamedActors::hello(process.place),
+      intake.handlers([&process](const std::string& why) { leave_cut_off(process.place, why); }), host.memory());
   if (!door) return refuse(kExitFailed, who + door.error().message);
   if (const Status there = host.wait_for_post(); !there.ok()) return refuse(kExitFailed, who + there.error().message);
   say_ready();

@@ -1,26 +1,16 @@
 // A post that welcomes who comes to its door and says nothing more, as one that is stopped or stuck.
 
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <future>
-#include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include "transport/base/unique_fd.h"
-#include "transport/loop/joining_thread.h"
-#include "transport/wire/codec.h"
-#include "transport/wire/messages.h"
-#include "transport/wire/seqpacket_message.h"
-#include "transport/wire/unix_address.h"
+#include "tests/worker/rank/silent_door.h"
 #include "worker/rank/calls.h"
 
 namespace monarch {
@@ -28,27 +18,8 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{20};
 
-class SilentPost : public ::testing::Test {
+class SilentPost : public SilentDoor {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "silent-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    root_ = pattern;
-    const auto address = unix_address(door());
-    ASSERT_TRUE(address.ok());
-    listener_ = UniqueFd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-    ASSERT_EQ(::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address), 0);
-    ASSERT_EQ(::listen(listener_.get(), 8), 0);
-    auto started = JoiningThread::start([this](int stop) { welcome_all(stop); });
-    ASSERT_TRUE(started.ok());
-    thread_ = std::move(*started);
-  }
-  void TearDown() override {
-    thread_.reset();
-    std::filesystem::remove_all(root_);
-  }
-  std::string door() const { return root_ + "/post"; }
-
   // Those of this process that are connected to a socket of that path.
   static std::vector<int> descriptors_to(const std::string& path) {
     std::vector<int> found;
@@ -85,27 +56,6 @@ class SilentPost : public ::testing::Test {
     };
     return call;
   }
-
- private:
-  void welcome_all(int stop) {
-    std::vector<UniqueFd> connections;
-    for (;;) {
-      pollfd waiting[] = {{listener_.get(), POLLIN, 0}, {stop, POLLIN, 0}};
-      if (::poll(waiting, 2, -1) < 0) continue;
-      if (waiting[1].revents != 0) return;
-      connections.emplace_back(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      PostWelcome welcome;
-      welcome.calls = 16'384;
-      welcome.call_bytes = welcome.body_bytes = 64U << 20U;
-      const auto message = pack_message(frame_of(welcome), {}, 65'536);
-      ASSERT_TRUE(message.ok());
-      EXPECT_EQ(send_message(connections.back().get(), *message), SendOutcome::kSent);
-    }
-  }
-
-  std::string root_;
-  UniqueFd listener_;
-  std::unique_ptr<JoiningThread> thread_;
 };
 
 TEST_F(SilentPost, CostsNoCallItsDeadline) {

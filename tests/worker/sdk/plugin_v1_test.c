@@ -10,6 +10,8 @@ _Static_assert(sizeof(monarch_call_v1) == 112, "call");
 _Static_assert(offsetof(monarch_call_v1, user) == 88, "call.user");
 _Static_assert(offsetof(monarch_call_v1, pieces) == 96, "call.pieces, where the struct of before ended");
 _Static_assert(sizeof(monarch_reply_v1) == 24, "reply");
+_Static_assert(sizeof(monarch_reading_v1) == 40, "reading");
+_Static_assert(offsetof(monarch_reading_v1, run) == 32, "reading.run");
 _Static_assert(sizeof(monarch_place_v1) == 88, "place");
 _Static_assert(offsetof(monarch_place_v1, args) == 72, "place.args");
 _Static_assert(sizeof(monarch_host_v1) == 88, "host");

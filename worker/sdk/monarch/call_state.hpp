@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -122,7 +123,10 @@ class CallState {
     std::string traceback;
   };
 
-  CallState(const monarch_host_v1* host, std::string mesh) : host_(host), mesh_(std::move(mesh)) {}
+  CallState(const monarch_host_v1* host, std::string mesh)
+      : host_(host),
+        reading_(static_cast<const monarch_reading_v1*>(host->extension(host, MONARCH_READING_V1))),
+        mesh_(std::move(mesh)) {}
 
   // It is over once as many calls as this have ended that it was sent as.
   static std::shared_ptr<CallState> of(const monarch_host_v1* host, std::string mesh, std::size_t calls) {
@@ -134,17 +138,22 @@ class CallState {
   // The host has it from now on.
   static void send(const std::shared_ptr<CallState>& state, monarch_call_v1 call) {
     call.struct_size = sizeof call;
+    if (state->reading_ != nullptr) call.flags |= MONARCH_CALL_ANY_THREAD;
     call.on_answer = &CallState::on_answer;
     auto kept = std::make_unique<std::shared_ptr<CallState>>(state);
     call.user = kept.release();  // on_answer frees it, with the last
     state->expect(call);
     const std::uint64_t number = state->host_->call(state->host_, &call);
+    bool cancelled = false;
+    bool attended = false;
     {
       const std::lock_guard lock(state->mutex_);
       state->numbers_.push_back(number);
-      if (!state->cancelled_) return;
+      cancelled = state->cancelled_;
+      attended = !state->after_.empty();
     }
-    state->host_->cancel(state->host_, number);
+    if (attended) state->attend({number});
+    if (cancelled) state->host_->cancel(state->host_, number);
   }
 
   const std::string& mesh() const { return mesh_; }
@@ -166,6 +175,7 @@ class CallState {
   std::optional<Answered> next(Nanoseconds within, bool needs_all = false) {
     std::unique_lock lock(mutex_);
     const bool needs_this = needs_all || expected_ <= answers_.size() + 1;
+    const Nexts asked(nexts_);
     wait(lock, within, needs_this, [this] { return taken_ < answers_.size() || over_; });
     if (taken_ == answers_.size()) return std::nullopt;
     return answers_[taken_++];
@@ -193,14 +203,49 @@ class CallState {
   const monarch_host_v1* host() const { return host_; }
   // Once it is over, on the host's thread; at once, on this one, if it is.
   void then(std::function<void()> run) {
+    std::vector<std::uint64_t> numbers;
+    bool over = false;
     {
       const std::lock_guard lock(mutex_);
-      if (!over_) return after_.push_back(std::move(run));
+      over = over_;
+      if (!over) after_.push_back(std::move(run));
+      numbers = numbers_;
     }
-    run_guarded(run);
+    if (over) return run_guarded(run);
+    attend(numbers);
   }
 
  private:
+  using Moment = std::chrono::steady_clock::time_point;
+  // Who waits for the next answer; it comes while the lock is held.
+  class Nexts {
+   public:
+    explicit Nexts(std::atomic<std::size_t>& count) : count_(count) { ++count_; }
+    Nexts(const Nexts&) = delete;
+    Nexts& operator=(const Nexts&) = delete;
+    ~Nexts() { --count_; }
+
+   private:
+    std::atomic<std::size_t>& count_;
+  };
+
+  // Nobody need wait for it: then() does.
+  void attend(const std::vector<std::uint64_t>& numbers) const {
+    if (reading_ == nullptr) return;
+    for (const std::uint64_t number : numbers) reading_->attend(host_, number);
+  }
+  // On a thread of the host's, which is not the one that reads.
+  void run_after(std::vector<std::function<void()>> after) const {
+    if (after.empty()) return;
+    using After = std::vector<std::function<void()>>;
+    const auto run = [](void* user) {
+      const std::unique_ptr<After> kept(static_cast<After*>(user));
+      for (const std::function<void()>& one : *kept) run_guarded(one);
+    };
+    auto kept = std::make_unique<After>(std::move(after));
+    if (reading_ == nullptr) return run(kept.release());
+    reading_->run(host_, run, kept.release());
+  }
   // What it lets out has nowhere to go: the caller is the host.
   static void run_guarded(const std::function<void()>& run) {
     try {
@@ -216,11 +261,32 @@ class CallState {
     for (std::size_t i = 0; i < call.ranks_count; ++i) expected_ += call.ranks[i].count;
   }
 
+  // Whether it is ready then. This thread may be the one that reads the answers.
+  template <class Ready>
+  bool wait_until(std::unique_lock<std::mutex>& lock, Moment until, const Ready& ready) {
+    if (ready()) return true;
+    if (reading_ == nullptr) return changed_.wait_until(lock, until, ready);
+    struct Asked {
+      const CallState* state;
+      const Ready* ready;
+    } asked{this, &ready};
+    const auto done = [](void* user) -> int {
+      const Asked& by = *static_cast<const Asked*>(user);
+      const std::lock_guard held(by.state->mutex_);
+      return (*by.ready)() ? 1 : 0;
+    };
+    const Nanoseconds left = until - std::chrono::steady_clock::now();
+    lock.unlock();
+    const bool waited = reading_->wait(host_, this, done, &asked, left.count()) != 0;
+    lock.lock();
+    return waited ? ready() : changed_.wait_until(lock, until, ready);
+  }
+
   // Who needs all answers, one of which waits for him, would wait for ever.
   template <class Ready>
   void wait(std::unique_lock<std::mutex>& lock, Nanoseconds within, bool needs_all, const Ready& ready) {
     const auto until = moment_in(within);
-    if (changed_.wait_until(lock, std::min(until, moment_in(kSoon)), ready)) return;
+    if (wait_until(lock, std::min(until, moment_in(kSoon)), ready)) return;
     std::optional<Waiting> told;
     for (;;) {
       if (std::chrono::steady_clock::now() >= until) break;
@@ -230,7 +296,7 @@ class CallState {
       lock.unlock();
       told->look(numbers);
       lock.lock();
-      if (changed_.wait_until(lock, std::min(until, moment_in(kLookEvery)), ready)) return;
+      if (wait_until(lock, std::min(until, moment_in(kLookEvery)), ready)) return;
     }
     throw NotYet("no answer yet: " + std::to_string(answers_.size()) + " ranks of " + mesh_ + " have answered");
   }
@@ -243,6 +309,7 @@ class CallState {
   }
   void take(const monarch_answer_v1* answer) {
     std::vector<std::function<void()>> after;
+    bool tells = false;
     {
       const std::lock_guard lock(mutex_);
       if (answer == nullptr) {
@@ -257,18 +324,22 @@ class CallState {
                             .text = answer->text,
                             .traceback = answer->traceback});
       }
+      tells = over_ || nexts_ > 0;
     }
-    changed_.notify_all();
-    for (const std::function<void()>& run : after) run_guarded(run);
+    if (tells) changed_.notify_all();
+    if (tells && reading_ != nullptr) reading_->wake(host_, this);
+    run_after(std::move(after));
   }
 
   const monarch_host_v1* host_;
+  const monarch_reading_v1* reading_;  // nullptr: an older host, which brings the answers
   const std::string mesh_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Answered> answers_;
   std::size_t taken_ = 0;
-  std::size_t expected_ = 0;  // answers, where all are told
+  std::atomic<std::size_t> nexts_{0};  // who waits for the next one
+  std::size_t expected_ = 0;           // answers, where all are told
   std::vector<std::uint64_t> numbers_;
   bool cancelled_ = false;
   std::size_t under_way_ = 1;

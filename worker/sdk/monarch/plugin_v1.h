@@ -59,7 +59,10 @@ typedef struct monarch_ranks_v1 {
 
 enum {
   MONARCH_CALL_QUIET = 1, /* of values nothing is told */
-  MONARCH_CALL_TRY = 2    /* where it would wait, it is MONARCH_BUSY */
+  MONARCH_CALL_TRY = 2,   /* where it would wait, it is MONARCH_BUSY */
+  /* on_answer may be called on any thread that is in wait() of monarch_reading_v1, whatever that waits for: it runs no
+   * code that somebody else has written. A host without that table does not know it. */
+  MONARCH_CALL_ANY_THREAD = 4
 };
 
 typedef struct monarch_call_v1 {
@@ -122,6 +125,25 @@ typedef struct monarch_waiting_v1 {
 } monarch_waiting_v1;
 
 #define MONARCH_WAITING_V1 "monarch.waiting.v1"
+
+/* extension("monarch.reading.v1"): a thread that waits for answers reads them itself, where no other does, and nobody
+ * has to wake it. What waits in another way, and calls without MONARCH_CALL_ANY_THREAD, are served by a thread of the
+ * host's. */
+typedef struct monarch_reading_v1 {
+  uint32_t struct_size;
+  uint32_t reserved; /* 0 */
+  /* Until done(user) is not 0, or for within_ns. It is asked at first, after each answer that this thread has given,
+   * and after wake() of `key`; it must not wait. 0: it has not waited, for here answers are given on that thread. */
+  int (*wait)(const monarch_host_v1* host, const void* key, int (*done)(void* user), void* user, int64_t within_ns);
+  /* What done() of those with that key says may be another thing now. */
+  void (*wake)(const monarch_host_v1* host, const void* key);
+  /* The answers of that call are wanted at once, also where nobody is in wait(). */
+  void (*attend)(const monarch_host_v1* host, uint64_t call);
+  /* Runs run(user) on the host's own thread, which must not wait: at once if this is that. */
+  void (*run)(const monarch_host_v1* host, void (*run)(void* user), void* user);
+} monarch_reading_v1;
+
+#define MONARCH_READING_V1 "monarch.reading.v1"
 
 /* Memory of the host's, as long as it is not dropped. */
 typedef struct monarch_memory_v1 monarch_memory_v1;
