@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -46,6 +47,20 @@ TEST(Deadlines, AreNoneWhereTheyHaveNoEnd) {
   EXPECT_EQ(deadline_after(1, now), now + Duration::nanoseconds(1));
   EXPECT_EQ(deadline_after(std::numeric_limits<std::int64_t>::max(), now), std::nullopt);
   EXPECT_EQ(deadline_after(std::numeric_limits<std::int64_t>::max() - 1, now), std::nullopt);
+}
+
+TEST(Arguments, OfAPluginOfBeforeAreInOne) {
+  monarch_call_v1 call{};
+  const monarch_bytes_v1 pieces[] = {{"one", 3}, {"two", 3}};
+  call.arguments = {"whole", 5};
+  call.pieces = pieces;  // what lies behind its struct is something else
+  call.piece_count = 2;
+  call.struct_size = offsetof(monarch_call_v1, pieces);
+  EXPECT_EQ(arguments_of(call).joined(), "whole");
+  call.struct_size = sizeof call;
+  EXPECT_EQ(arguments_of(call).joined(), "onetwo");
+  call.piece_count = 0;
+  EXPECT_EQ(arguments_of(call).joined(), "whole");
 }
 
 TEST(RankPlace, IsInItsEnvironment) {
