@@ -1,7 +1,7 @@
 #pragma once
 
-// KeptMappings: the blocks of others that this process has mapped. A block comes again and again, and is mapped once: its
-// pages are there the next time. Only what is lent until its reader says that it reads no more may be kept so.
+// KeptMappings: the blocks of others that this process has mapped. A block comes again and again, and is mapped once:
+// its pages are there the next time. Only what is lent until its reader says that it reads no more may be kept so.
 //
 // Thread: any.
 
@@ -25,8 +25,8 @@ class KeptMappings {
   KeptMappings(const KeptMappings&) = delete;
   KeptMappings& operator=(const KeptMappings&) = delete;
 
-  // All of that memory; kInvalid: it is none that is lent. Where too much is kept, that which was asked for longest ago is
-  // let go; what somebody reads is not, and where that is too much already this is mapped for the one who asks alone.
+  // All of that memory; kInvalid: it is none that is lent. Where too much is kept, that which was asked for longest ago
+  // is let go; what somebody reads is not, and where that is too much already this is mapped for the one who asks alone.
   Result<std::shared_ptr<const MappedMemory>> map(int fd);
   // What nobody reads is let go.
   void clear();

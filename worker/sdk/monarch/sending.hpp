@@ -39,8 +39,8 @@ template <class Parameter, class Argument>
 using AsTaken =
     std::conditional_t<std::is_same_v<Parameter, std::remove_cvref_t<Argument>>, const Parameter&, const Parameter>;
 
-// Arguments as their endpoint takes them: each as its parameter is, so that the endpoint finds what it takes. What is so
-// already is not copied, and large bytes are not either: they are read where they lie, as long as this lives.
+// Arguments as their endpoint takes them: each as its parameter is, so that the endpoint finds what it takes. What is
+// so already is not copied, and large bytes are not either: they are read where they lie, as long as this lives.
 template <class Parameters, class... A>
 class Packed {
  public:
