@@ -102,6 +102,8 @@ class Launcher {
   // The next launch on this host looks at it before anything is started there.
   virtual void check_first(HostId) {}
 
+  // Its daemon has this number, and has said hello.
+  virtual void on_greeted(HostId, std::int32_t /*daemon_pid*/) {}
   // The worker's last word: nothing of it is left but itself, and it leaves.
   virtual void on_goodbye(HostId, bool /*orderly*/) {}
   // It was told that what runs on its machine is to end.

@@ -159,6 +159,7 @@ Status Supervisor::open_owners() {
                               Duration silence) { hosts_->on_health(host, health, silence); },
           .on_pressure = [this](HostId host, const HostPressure& pressure) { hosts_->on_pressure(host, pressure); },
           .on_warned = [this](HostId host) { hosts_->launcher().on_warned(host); },
+          .on_greeted = [this](HostId host, std::int32_t daemon) { hosts_->launcher().on_greeted(host, daemon); },
           .on_goodbye = [this](HostId host, bool orderly) { hosts_->launcher().on_goodbye(host, orderly); },
           .on_output = [this] { viewers_->idle().used(); }});
   hosts_ = std::make_unique<Hosts>(shared_, *workers_);

@@ -141,6 +141,7 @@ WorkerLinksHandlers Workers::links_handlers() {
           .on_input_taken = [this](HostId host, const InputTaken& taken) { input_->taken(host, taken); },
           .on_report = [this](HostId host, const RankReport& report,
                               Instant sent_at) { hangs_->on_report(host, report, sent_at, shared_.loop->now()); },
+          .on_greeted = [this](HostId host, const Hello& hello) { handlers_.on_greeted(host, hello.daemon_pid); },
           .on_goodbye = [this](HostId host, const Goodbye& goodbye) { handlers_.on_goodbye(host, goodbye.orderly); },
           .has_successor = [this] { return has_successor(shared_.files.directory, shared_.term()); },
           .on_superseded =

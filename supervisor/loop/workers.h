@@ -33,6 +33,7 @@ struct WorkersHandlers {
   std::function<void(HostId, HostHealth, Duration silence)> on_health;
   std::function<void(HostId, const HostPressure&)> on_pressure;
   std::function<void(HostId)> on_warned;
+  std::function<void(HostId, std::int32_t daemon_pid)> on_greeted;
   std::function<void(HostId, bool orderly)> on_goodbye;
   std::function<void()> on_output;  // something of a rank's came
 };

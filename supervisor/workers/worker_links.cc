@@ -238,6 +238,7 @@ void WorkerLinks::on_hello(HostId host, const Hello& hello) {
   }
   Peer& peer = peers_[host.value()];
   peer.greeted = true;
+  if (handlers_.on_greeted) handlers_.on_greeted(host, hello);
   // It only grows, and its keeper stops at a few: more are no starts (I22).
   const bool may_be_so = hello.daemon_starts > 1 && hello.daemon_starts <= kMostStarts;
   if (may_be_so && hello.daemon_starts > core_.state().hosts[host.value()].daemon_starts) {

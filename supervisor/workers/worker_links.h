@@ -59,6 +59,8 @@ struct WorkerLinksHandlers {
   std::function<void(HostId, const InputTaken&)> on_input_taken = {};
   // A rank that is where it should be, as a beat tells of it that was sent then on the host's clock.
   std::function<void(HostId, const RankReport&, Instant sent_at)> on_report = {};
+  // The hello of a worker's daemon.
+  std::function<void(HostId, const Hello&)> on_greeted = {};
   // A worker's last word, which may be lost: for launchers that do not see its end themselves.
   std::function<void(HostId, const Goodbye&)> on_goodbye = {};
   // What this supervisor has in hand itself says that another one of a later term has taken the job.

@@ -1,5 +1,6 @@
 #include "supervisor/launch/local/local_launcher.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -75,6 +76,9 @@ std::string LocalLauncher::log_of(HostId host) const {
 
 void LocalLauncher::launch(HostId host, const Bootstrap& bootstrap) {
   launched_at_[host] = loop_.now();
+  daemons_.erase(host);
+  alone_.erase(host);
+  if (!bootstrap.post && bootstrap.checkpoint_memory == 0) alone_.insert(host);
   const Status status = start(host, bootstrap);
   if (!status.ok()) fail(host, status.error().message);
 }
@@ -212,6 +216,18 @@ void LocalLauncher::destroy(HostId host) {
   if (!status.ok()) log_error("destroying worker ", host.value(), ": ", status.error().message);
 }
 
+// It is what its marks say, or it proves nothing.
+void LocalLauncher::on_greeted(HostId host, std::int32_t daemon_pid) {
+  daemons_.erase(host);
+  const auto process = read_process(daemon_pid);
+  if (!process || process->dead()) return;
+  UniqueFd pidfd = open_process(*process);
+  const auto mark = worker_mark(daemon_pid);
+  const bool is_its =
+      mark && !mark->keeper && mark->uuid == options_.job.to_text() && mark->host == options_.host_names[host.value()];
+  if (pidfd.valid() && is_its) daemons_.emplace(host, std::move(pidfd));
+}
+
 void LocalLauncher::on_hello(const KeeperHello& hello) {
   for (const RankId& spawned : hello.spawned) {
     if (spawned.mesh != kWorkersMesh) continue;
@@ -284,7 +300,7 @@ void LocalLauncher::note(const RankReport& report) {
     read_reply(host);
     if (pending_.contains(host)) fail(host, text("the worker ended before it told its key: ", how));
   }
-  begin_telling(host, {.how = std::move(how), .orderly = orderly});
+  begin_telling(host, {.how = std::move(how), .orderly = orderly, .reaped = orderly});
 }
 
 // Each end once, and not from within the call that brings it.
@@ -301,6 +317,7 @@ void LocalLauncher::begin_telling(HostId host, WorkerEnd end) {
 // a deadline and a fence.
 void LocalLauncher::tell_ended(HostId host, const WorkerEnd& end) {
   const bool swept = sweep_groups({.job = options_.job.to_text(), .host = options_.host_names[host.value()]});
+  if (swept && is_proven(host, end)) return report_end(host, end);
   look_who_lives(end.kill_at - kDaemonsOwnTime);
   if (!still_lives(host, loop_.now() >= end.kill_at) && swept) return report_end(host, end);
   const bool complains = loop_.now() >= end.complain_at;
@@ -311,6 +328,14 @@ void LocalLauncher::tell_ended(HostId host, const WorkerEnd& end) {
   }
   const Duration pause = loop_.now() < end.kill_at + limits::kKillDeadline ? kSweepPeriod : kLateSweepPeriod;
   (void)loop_.at(loop_.now() + pause, [this, host, next] { tell_ended(host, next); });
+}
+
+// By what is in hand: looking at all processes of the machine costs the more the larger it is.
+bool LocalLauncher::is_proven(HostId host, const WorkerEnd& end) const {
+  const auto daemon = daemons_.find(host);
+  if (!end.reaped || !alone_.contains(host) || daemon == daemons_.end()) return false;
+  pollfd ended{daemon->second.get(), POLLIN, 0};
+  return ::poll(&ended, 1, 0) == 1;
 }
 
 // All processes are looked at, of however many hosts it is asked: what was seen a moment ago will do, unless that was
@@ -350,6 +375,7 @@ void LocalLauncher::report_end(HostId host, const WorkerEnd& end) {
   const std::string sockets = local_socket_directory(options_.runtime_directory, options_.job, host);
   if (!remove_socket_directory(sockets)) log_warn(sockets, " could not be removed");
   ending_.erase(host);
+  daemons_.erase(host);
   handlers_.on_ended(host, end.how, end.orderly);
 }
 

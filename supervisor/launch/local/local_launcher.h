@@ -3,6 +3,10 @@
 // LocalLauncher: virtual hosts v1…vN, each a worker of its own on this machine, with an address of its own in
 // 127.0.0.0/8. They speak the same protocol over the same kind of connection as workers on real hosts.
 //
+// A host has ended when nothing of it lives. That its keeper ended in order, its groups are gone and the daemon that said
+// hello has ended proves it; where any of these is missing, or it had more than these two, all processes of this machine
+// are looked at for its marks.
+//
 // Thread: the supervisor's loop. Lifetime: shorter than the guard's.
 
 #include <sys/types.h>
@@ -45,6 +49,7 @@ class LocalLauncher final : public Launcher {
   // Where the guard that kept it is gone as well, it is known by its marks.
   void adopt(HostId host, const AdoptedHost& there) override;
 
+  void on_greeted(HostId host, std::int32_t daemon_pid) override;
   void on_hello(const KeeperHello& hello) override;
   void on_changed(const RankReport& report) override;
   // Workers go on without it; from now on their ends are seen, and made, by their pidfds.
@@ -69,6 +74,7 @@ class LocalLauncher final : public Launcher {
   struct WorkerEnd {
     std::string how;
     bool orderly = false;
+    bool reaped = false;  // the guard has seen its keeper end in order, which ends behind all that it keeps
     Instant kill_at;      // whatever of it lives then is killed
     Instant complain_at;  // it should be gone by now
   };
@@ -89,6 +95,7 @@ class LocalLauncher final : public Launcher {
   void watch_directly(HostId host);
   void begin_telling(HostId host, WorkerEnd end);
   void tell_ended(HostId host, const WorkerEnd& end);
+  bool is_proven(HostId host, const WorkerEnd& end) const;
   void look_who_lives(Instant told_at);
   bool still_lives(HostId host, bool kill) const;
   void report_end(HostId host, const WorkerEnd& end);
@@ -106,8 +113,10 @@ class LocalLauncher final : public Launcher {
   std::map<HostId, off_t> log_begins_;        // of the worker that was launched last
   std::map<HostId, std::uint64_t> launches_;  // how often, by this supervisor
   std::map<HostId, Pending> pending_;
-  std::map<HostId, Worker> started_;  // by this supervisor or an earlier one
-  std::set<HostId> ending_;           // whose end will be told, once nothing of it lives
+  std::map<HostId, Worker> started_;    // by this supervisor or an earlier one
+  std::set<HostId> alone_;              // have a keeper and a daemon and nothing besides, as this launcher knows
+  std::map<HostId, UniqueFd> daemons_;  // pidfds of those that said hello last
+  std::set<HostId> ending_;             // whose end will be told, once nothing of it lives
   std::multimap<std::string, ProcessEntry>
       living_;  // keepers and daemons by the names of their hosts, as of looked_at_
   Instant looked_at_;

@@ -55,6 +55,39 @@ class LocalLaunch : public LoopTest {
     launcher_->launch(HostId(0), bootstrap);
   }
 
+  // With the marks of the host's.
+  pid_t start_daemon() {
+    (void)scratch_.write("daemon", "kill -STOP $$");
+    const pid_t daemon = ::fork();
+    if (daemon == 0) {
+      const std::string job = JobUuid{}.to_text();
+      if (::chdir(scratch_.path().c_str()) != 0) ::_exit(126);
+      (void)::execl("/bin/sh", "monarch-worker", "daemon", "--job", job.c_str(), "--host", "v1", nullptr);
+      ::_exit(127);
+    }
+    EXPECT_GT(daemon, 0);
+    siginfo_t info{};
+    EXPECT_EQ(::waitid(P_PID, static_cast<id_t>(daemon), &info, WSTOPPED), 0);
+    return daemon;
+  }
+  void keeper_ends(const RankEnd& end) {
+    RankReport report;
+    report.process.rank = {MeshId(0xFFFF'FFFFU), Rank(0)};
+    report.process.generation = Generation{Term(1), 1};
+    report.phase = RankPhase::kEnded;
+    report.end = end;
+    launcher_->on_changed(report);
+  }
+  static void end_daemon(pid_t daemon) {
+    EXPECT_EQ(::kill(daemon, SIGKILL), 0);
+    EXPECT_EQ(::waitpid(daemon, nullptr, 0), daemon);
+  }
+  void expect_waits_for(pid_t daemon) {
+    EXPECT_FALSE(run_until([&] { return ended_.has_value(); }, Duration::milliseconds(100))) << *ended_;
+    end_daemon(daemon);
+    EXPECT_TRUE(run_until([&] { return ended_.has_value(); }));
+  }
+
   Scratch scratch_;
   UniqueFd guards_end_;
   std::unique_ptr<Guard> guard_;
@@ -83,29 +116,55 @@ TEST_F(LocalLaunch, TellsAnEndOnceHoweverOftenTheHostIsDestroyed) {
 
 // A process with the marks of the host's daemon stands for one that has not yet ended what its keeper left.
 TEST_F(LocalLaunch, TellsNoEndWhileAnythingOfTheWorkerLives) {
-  (void)scratch_.write("daemon", "kill -STOP $$");
-  const pid_t daemon = ::fork();
-  if (daemon == 0) {
-    const std::string job = JobUuid{}.to_text();
-    if (::chdir(scratch_.path().c_str()) != 0) ::_exit(126);
-    (void)::execl("/bin/sh", "monarch-worker", "daemon", "--job", job.c_str(), "--host", "v1", nullptr);
-    ::_exit(127);
-  }
-  ASSERT_GT(daemon, 0);
-  siginfo_t info{};
-  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(daemon), &info, WSTOPPED), 0);
-  RankReport report;
-  report.process.rank = {MeshId(0xFFFF'FFFFU), Rank(0)};
-  report.process.generation = Generation{Term(1), 1};
-  report.phase = RankPhase::kEnded;
-  report.end = {.kind = EndKind::kSignaled, .value = SIGKILL};
-  launcher_->on_changed(report);
+  const pid_t daemon = start_daemon();
+  keeper_ends({.kind = EndKind::kSignaled, .value = SIGKILL});
   launcher_->destroy(HostId(0));
   EXPECT_FALSE(run_until([&] { return ended_.has_value(); }, Duration::milliseconds(100))) << *ended_;
   EXPECT_EQ(::kill(daemon, SIGKILL), 0);
   EXPECT_EQ(::waitpid(daemon, nullptr, 0), daemon);
   EXPECT_TRUE(run_until([&] { return ended_.has_value(); }));
   EXPECT_FALSE(run_until([&] { return ends_ > 1; }, Duration::milliseconds(50)));
+}
+
+// Its keeper was seen to end in order, and its daemon: no other process of this machine is looked at.
+TEST_F(LocalLaunch, TellsAnEndAtOnceThatIsProvenByWhatIsInHand) {
+  const pid_t daemon = start_daemon();
+  launcher_->on_greeted(HostId(0), daemon);
+  const pid_t stranger = start_daemon();
+  end_daemon(daemon);
+  keeper_ends({.kind = EndKind::kExited, .value = 0});
+  EXPECT_TRUE(run_until([&] { return ended_.has_value(); }));
+  end_daemon(stranger);
+}
+
+// What is missing of the proof is looked for among all processes, and this one has the host's marks.
+TEST_F(LocalLaunch, LooksForWhatLivesWhereNobodySaidHello) {
+  const pid_t daemon = start_daemon();
+  keeper_ends({.kind = EndKind::kExited, .value = 0});
+  expect_waits_for(daemon);
+}
+
+TEST_F(LocalLaunch, LooksForWhatLivesWhereWhoSaidHelloWasNoDaemon) {
+  const pid_t daemon = start_daemon();
+  launcher_->on_greeted(HostId(0), ::getpid());
+  keeper_ends({.kind = EndKind::kExited, .value = 0});
+  expect_waits_for(daemon);
+}
+
+TEST_F(LocalLaunch, LooksForWhatLivesWhereTheDaemonHasNotEnded) {
+  const pid_t daemon = start_daemon();
+  launcher_->on_greeted(HostId(0), daemon);
+  keeper_ends({.kind = EndKind::kExited, .value = 0});
+  expect_waits_for(daemon);
+}
+
+TEST_F(LocalLaunch, LooksForWhatLivesWhereTheKeeperWasKilled) {
+  const pid_t daemon = start_daemon();
+  launcher_->on_greeted(HostId(0), daemon);
+  end_daemon(daemon);
+  const pid_t next = start_daemon();  // which has said nothing yet
+  keeper_ends({.kind = EndKind::kSignaled, .value = SIGKILL});
+  expect_waits_for(next);
 }
 
 // Its exit code alone would say nothing of a limit that it has met.
