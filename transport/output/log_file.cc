@@ -24,9 +24,16 @@ namespace {
 constexpr std::size_t kStartFileBytes = 64;
 constexpr std::size_t kCopyBytes = 16U << 10U;  // where the file system cannot splice
 
+// Most files find the folder that the first of them made.
 Result<UniqueFd> open_directory(const std::string& path) {
-  MONARCH_TRY(make_directories(path));
-  UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const auto open_it = [&path] {
+    return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  };
+  UniqueFd directory = open_it();
+  if (!directory.valid() && errno == ENOENT) {
+    MONARCH_TRY(make_directories(path));
+    directory = open_it();
+  }
   if (!directory.valid()) return errno_error(text("open ", path), errno);
   return directory;
 }
