@@ -25,6 +25,7 @@ namespace monarch {
 
 inline constexpr std::uint32_t kPostDoorVersion = 3;  // both ends go by the lower of what they say
 inline constexpr std::uint32_t kOldestPostDoorVersion = 2;
+inline constexpr std::uint32_t kCountedDoorVersion = 3;    // from which on readers of blocks are counted
 inline constexpr std::size_t kBodyHereBytes = 48U << 10U;  // a larger body goes beside its message
 
 // ---- daemon ↔ post ----

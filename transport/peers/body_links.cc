@@ -56,9 +56,9 @@ std::optional<std::uint64_t> BodyLinks::link_to(HostId host, PeerVia via) {
   return link.id;
 }
 
-void BodyLinks::send(HostId host, PeerVia via, std::shared_ptr<const MappedMemory> body) {
+void BodyLinks::send(HostId host, PeerVia via, std::string_view bytes, std::shared_ptr<const void> memory) {
   Link& link = links_.at({host, via});
-  link.stream->send(next_body_++, std::move(body));
+  link.stream->send(next_body_++, bytes, std::move(memory));
   look_at_interest(link);
 }
 

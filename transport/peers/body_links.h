@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "transport/base/ids.h"
@@ -60,7 +61,12 @@ class BodyLinks {
   std::optional<std::uint64_t> link_to(HostId host, PeerVia via);
   // Of link_to(). Its number there is next_body().
   std::uint64_t next_body() const { return next_body_; }
-  void send(HostId host, PeerVia via, std::shared_ptr<const MappedMemory> body);
+  // `bytes`: of what `memory` keeps until they have gone.
+  void send(HostId host, PeerVia via, std::string_view bytes, std::shared_ptr<const void> memory);
+  void send(HostId host, PeerVia via, std::shared_ptr<const MappedMemory> body) {
+    const std::string_view bytes = body->bytes();
+    send(host, via, bytes, std::move(body));
+  }
   // Whether what goes by that one may still arrive.
   bool comes_by(HostId host, PeerVia via, std::uint64_t link) const;
   void heard(HostId from, PeerVia via, const BodyLinkWord& word);

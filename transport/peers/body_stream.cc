@@ -161,8 +161,9 @@ Status BodyStream::begin_body(std::string_view words) {
 
 Result<BodyStream::Arrived> BodyStream::end_body() {
   Coming whole = *std::exchange(coming_, std::nullopt);
+  const std::uint64_t block = whole.memory.number;
   MONARCH_ASSIGN(UniqueFd memory, pool_.lend(std::move(whole.memory)));
-  return Arrived{.number = whole.number, .memory = std::move(memory), .bytes = whole.bytes};
+  return Arrived{.number = whole.number, .memory = std::move(memory), .bytes = whole.bytes, .block = block};
 }
 
 Status BodyStream::open_piece(std::vector<Arrived>& arrived) {

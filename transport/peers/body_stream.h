@@ -38,6 +38,7 @@ class BodyStream {
     std::uint64_t number = 0;
     UniqueFd memory;  // begins with the body, for reading
     std::uint64_t bytes = 0;
+    std::uint64_t block = 0;  // of the pool; 0: it is none
   };
   struct Options {
     std::string secret;      // of kBodySecretBytes, that both have and nobody else

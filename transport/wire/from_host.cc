@@ -112,7 +112,7 @@ bool is_bounded(const LineAnswer& answer) { return is_bounded(answer.outcome) &&
 bool is_bounded(const LineAnswers& answers) {
   return answers.answers.size() <= kAnswersTogether &&
          std::all_of(answers.answers.begin(), answers.answers.end(), [](const NumberedOutcome& one) {
-           return is_bounded(one.outcome) && is_bounded(one.outcome.body);
+           return is_bounded(one.outcome) && is_bounded(one.outcome.body) && one.outcome.body.way != BodyWay::kBeside;
          });
 }
 

@@ -144,6 +144,14 @@ void MemoryPool::give_back(Filling filling) {
   blocks_.splice(blocks_.end(), blocks_, at);
 }
 
+void MemoryPool::count(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  Block* const block = find(number);
+  if (block == nullptr) return;
+  ++block->lent;
+  block->is_asked = false;
+}
+
 void MemoryPool::free(std::uint64_t number, Word word) {
   const std::lock_guard lock(mutex_);
   Block* const block = find(number);

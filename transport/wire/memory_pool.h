@@ -4,8 +4,9 @@
 // once and used again as soon as nobody else reads it: pages that are new cost more than what is copied into them.
 //
 // While a reader has what was lent, nobody changes a byte of it. Who lends says how it is known that nobody has it any
-// more: the kernel is asked (then no reader may keep its mapping for later), or it is counted, and free() says so. Where
-// the kernel does not say whether anybody has a block, or the pool has no room, the bytes go in memory of their own.
+// more: the kernel is asked (then no reader may keep its mapping for later), or it is counted, and free() says so.
+// Where the kernel does not say whether anybody has a block, or the pool has no room, the bytes go in memory of their
+// own.
 //
 // Thread: any.
 
@@ -53,6 +54,8 @@ class MemoryPool {
   Result<Filling> fill(std::uint64_t bytes);
   // Lends it, and gives it back.
   Result<UniqueFd> lend(Filling filled);
+  // Such a block, which has not left this process yet, is counted from here on, as lent once.
+  void count(std::uint64_t block);
   // As often as one likes before it is given back.
   Result<Lent> lend_counted(const Filling& filled);
   void give_back(Filling filling);

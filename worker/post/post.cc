@@ -17,6 +17,7 @@ namespace monarch::post {
 namespace {
 
 constexpr std::size_t kOverhead = 1U << 20U;  // of a message beside its body
+constexpr std::size_t kUnused = 1U << 20U;    // more than may be on their way
 constexpr Duration kResumeAfter = Duration::milliseconds(100);
 constexpr Duration kCountedEvery = Duration::seconds(1);  // what a report counts; what others wait for goes at once
 
@@ -54,6 +55,11 @@ Post::Post(PostSetup setup, CurveKeyPair keys)
 Status Post::open(SignalFd& signals) {
   MONARCH_ASSIGN(loop_, EventLoop::create());
   loop_->read_clock();
+  const auto unused = [this](BodyId body) {
+    if (bodies_.is_unused(body)) feed(post_event::BodyGone{body});
+  };
+  MONARCH_ASSIGN(unused_, WatchedInbox<BodyId>::create(*loop_, kUnused, unused));
+  bodies_.tell_unused(unused_->inbox());
   MONARCH_ASSIGN(context_, ZmqContext::create({.io_threads = 1}));
   zmq_loop_ = std::make_unique<ZmqLoop>(*loop_);
   MONARCH_ASSIGN([[maybe_unused]] const WatchId watched,
@@ -170,9 +176,15 @@ Status Post::on_line(HostId from, PeerVia via, post_event::PeerMessage&& message
   MONARCH_TRY(std::visit(
       [&](auto& one) -> Status {
         if (std::optional<AsideBody>* const its = aside_of(one)) aside = *its;
-        CallBody* const body = body_of(one);
-        if (body == nullptr || aside) return {};
-        return bodies_.take(*body, frames.size() > 1 ? frames[1].bytes() : "");
+        each_body(one, [](CallBody& body) { body.from = body.block = 0; });  // numbers of this process alone
+        Status taken;
+        each_body(one, [&](CallBody& body) {
+          if (aside || !taken.ok()) return;
+          taken = bodies_.take(body, frames.size() > 1 ? frames[1].bytes() : "");
+        });
+        // One of several is not as it says: nobody hears of the others.
+        if (!taken.ok()) each_body(one, [&](const CallBody& body) { bodies_.drop(body); });
+        return taken;
       },
       message));
   if (aside && !body_links_->comes_by(from, via, aside->link)) {
@@ -253,7 +265,7 @@ std::optional<LineEnds> Post::drop_awaited(HostId host, PeerVia via) {
     std::visit(
         [&](auto& one) {
           if (!first) first = one.ends;
-          if (const CallBody* const body = body_of(one); body != nullptr) bodies_.free(body->at);
+          each_body(one, [this](const CallBody& body) { bodies_.drop(body); });
         },
         message);
   }
@@ -261,14 +273,30 @@ std::optional<LineEnds> Post::drop_awaited(HostId host, PeerVia via) {
   return first;
 }
 
-void Post::feed(const PostEvent& event) {
-  for (PostAction& action : core_.step(event, loop_->now())) {
+void Post::perform_all(PostActions&& actions) {
+  for (PostAction& action : actions) {
     std::visit([&](auto& one) { perform(std::move(one)); }, action);
   }
+}
+
+void Post::feed(const PostEvent& event) {
+  perform_all(core_.step(event, loop_->now()));
+  if (core_.has_answers() && !std::exchange(turn_ends_, true)) {
+    loop_->defer([this] {
+      turn_ends_ = false;
+      perform_all(core_.end_turn());
+      tell_gone();
+    });
+  }
+  tell_gone();
   arm_tick();
   const Roster& roster = core_.roster().roster();
   const bool newer = told_ && (told_->roster_term != roster.term || told_->roster_number != roster.number);
   report_later(newer ? Duration::zero() : kCountedEvery);
+}
+
+void Post::tell_gone() {
+  for (const BodyId body : std::exchange(gone_, {})) perform_all(core_.step(post_event::BodyGone{body}, loop_->now()));
 }
 
 void Post::arm_tick() {
@@ -314,7 +342,9 @@ void Post::perform(post_action::ToDoor&& action) {
   std::visit(
       [&](auto& message) {
         LateDescriptor beside;
-        if (CallBody* const body = body_of(message); body != nullptr) beside = bodies_.give(*body);
+        each_body(message, [&](CallBody& body) {
+          if (LateDescriptor its = bodies_.give(body)) beside = std::move(its);
+        });
         door_->send(action.door, frame_of(message, {.job = setup_.job}), std::move(beside));
       },
       action.message);
@@ -324,13 +354,14 @@ void Post::perform(post_action::ToPeer&& action) {
   std::visit(
       [&](auto& message) {
         std::vector<ZmqFrame> beside;
-        std::shared_ptr<const MappedMemory> aside;
-        if (CallBody* const body = body_of(message); body != nullptr) {
-          const Status given = give(*body, action, aside_of(message), beside, aside);
-          if (!given.ok()) {
-            log_warn("a message to another host: ", given.error().message);
-            return resume_later(action.host, action.via, message.ends);
-          }
+        BodyStore::Shared aside;
+        Status given;
+        each_body(message, [&](CallBody& body) {
+          if (given.ok()) given = give(body, action, aside_of(message), beside, aside);
+        });
+        if (!given.ok()) {
+          log_warn("a message to another host: ", given.error().message);
+          return resume_later(action.host, action.via, message.ends);
         }
         FrameHeader header;
         header.type = number_of<std::decay_t<decltype(message)>>();
@@ -338,7 +369,9 @@ void Post::perform(post_action::ToPeer&& action) {
         frames.push_back(ZmqFrame::take(encode_payload(message)));
         for (ZmqFrame& one : beside) frames.push_back(std::move(one));
         const Status sent = links_->send(action.host, action.via, header, std::move(frames));
-        if (sent.ok() && aside) body_links_->send(action.host, action.via, std::move(aside));
+        if (sent.ok() && aside.memory) {
+          body_links_->send(action.host, action.via, aside.bytes, std::move(aside.memory));
+        }
         // That a connection has ended is told, and the line is resumed.
         if (!sent.ok() && sent.error().code == ErrorCode::kBusy) resume_later(action.host, action.via, message.ends);
       },
@@ -347,12 +380,14 @@ void Post::perform(post_action::ToPeer&& action) {
 
 // Large ones go by a connection of their own, where there is one; it is opened for the next.
 Status Post::give(CallBody& body, const post_action::ToPeer& action, std::optional<AsideBody>* place,
-                  std::vector<ZmqFrame>& beside, std::shared_ptr<const MappedMemory>& aside) {
+                  std::vector<ZmqFrame>& beside, BodyStore::Shared& aside) {
   if (place != nullptr && body.bytes >= kBodyAsideBytes) {
     if (const auto link = body_links_->link_to(action.host, action.via)) {
       MONARCH_ASSIGN(aside, bodies_.share(body));
-      if (aside != nullptr) {
+      if (aside.memory != nullptr) {
         body.way = BodyWay::kBeside;
+        body.from = 0;
+        body.block = 0;
         *place = AsideBody{*link, body_links_->next_body()};
         return {};
       }

@@ -19,6 +19,7 @@
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
 #include "transport/loop/event_loop.h"
+#include "transport/loop/inbox.h"
 #include "transport/loop/signals.h"
 #include "transport/messages/peer.h"
 #include "transport/messages/post.h"
@@ -64,12 +65,14 @@ class Post {
   bool is_proof(const Frame& frame) const;
   Status on_daemon(const Frame& frame);
   void feed(const PostEvent& event);
+  void perform_all(PostActions&& actions);
+  void tell_gone();
   void arm_tick();
   void report_later(Duration pause);
   void report();
   void close_door(DoorId door, std::string why);
   Status give(CallBody& body, const post_action::ToPeer& action, std::optional<AsideBody>* place,
-              std::vector<ZmqFrame>& beside, std::shared_ptr<const MappedMemory>& aside);
+              std::vector<ZmqFrame>& beside, BodyStore::Shared& aside);
   void resume_later(HostId host, PeerVia via, const LineEnds& ends);
 
   void perform(post_action::ToDoor&& action);
@@ -79,7 +82,12 @@ class Post {
   void perform(post_action::ToPeer&& action);
   void perform(post_action::Dial&& action) { links_->dial(action.host); }
   void perform(post_action::PeersChanged&& /*action*/) { links_->set_peers(core_.peers()); }
-  void perform(post_action::FreeBody&& action) { bodies_.free(action.body); }
+  void perform(post_action::FreeBody&& action) {
+    if (bodies_.free(action.body) && action.tells) gone_.push_back(action.body);
+  }
+  void perform(post_action::FreeBlock&& action) {
+    bodies_.pool().free(action.free.block, action.free.unsure ? MemoryPool::Word::kUnsure : MemoryPool::Word::kSure);
+  }
   void perform(post_action::Tell&& action);
 
   PostSetup setup_;
@@ -87,6 +95,7 @@ class Post {
   PostCore core_;
   BodyStore bodies_;
   std::unique_ptr<EventLoop> loop_;
+  std::unique_ptr<WatchedInbox<BodyId>> unused_;  // what libzmq's threads let go
   std::unique_ptr<ZmqContext> context_;
   std::unique_ptr<ZmqLoop> zmq_loop_;
   std::unique_ptr<PeerLinks> links_;
@@ -96,6 +105,8 @@ class Post {
   std::unique_ptr<PostDoor> door_;
   std::unique_ptr<DaemonDoor> daemon_;
   std::set<std::pair<HostId, PeerVia>> resuming_;
+  std::vector<BodyId> gone_;  // of which the core is to be told
+  bool turn_ends_ = false;    // the core is told so
   std::uint64_t called_ = 0;
   std::deque<PostWord> words_;  // the newest
   std::uint64_t last_word_ = 0;

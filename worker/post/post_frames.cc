@@ -35,7 +35,7 @@ Result<post_event::DoorMessage> read_door_message(const FrameHeader& header, std
   const auto take = [&](auto&& message) { read = std::forward<decltype(message)>(message); };
   MONARCH_TRY(route(header, payload, when<PostHello>(take), when<PostCall, decode_reckonable<PostCall>>(take),
                     when<PostCancel>(take), when<PostReply, decode_reply>(take), when<PostWait>(take),
-                    when<PostCard>(take)));
+                    when<PostCard>(take), when<PostLetGo>(take)));
   return read;
 }
 
@@ -46,8 +46,8 @@ Result<post_event::PeerMessage> read_peer_message(const FrameHeader& header, std
       header, payload, when<LineHello, decode_from_host<LineHello>>(take),
       when<LineAccepted, decode_from_host<LineAccepted>>(take), when<LineOther, decode_from_host<LineOther>>(take),
       when<LineResync, decode_from_host<LineResync>>(take), when<LineAsks, decode_from_host<LineAsks>>(take),
-      when<LineAnswer, decode_from_host<LineAnswer>>(take), when<LineTakeBack, decode_from_host<LineTakeBack>>(take),
-      when<LineHeard, decode_from_host<LineHeard>>(take)));
+      when<LineAnswer, decode_from_host<LineAnswer>>(take), when<LineAnswers, decode_from_host<LineAnswers>>(take),
+      when<LineTakeBack, decode_from_host<LineTakeBack>>(take), when<LineHeard, decode_from_host<LineHeard>>(take)));
   return read;
 }
 

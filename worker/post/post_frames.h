@@ -14,18 +14,6 @@
 
 namespace monarch::post {
 
-// The body of a message; nullptr: it has none.
-inline CallBody* body_of(PostCall& message) { return &message.body; }
-inline CallBody* body_of(PostCard& message) { return &message.text; }
-inline CallBody* body_of(PostReply& message) { return &message.outcome.body; }
-inline CallBody* body_of(PostAnswer& message) { return &message.outcome.body; }
-inline CallBody* body_of(PostDeliver& message) { return &message.body; }
-inline CallBody* body_of(LineAsks& message) { return &message.body; }
-inline CallBody* body_of(LineAnswer& message) { return &message.outcome.body; }
-template <class Message>
-CallBody* body_of(Message& /*without one*/) {
-  return nullptr;
-}
 // Where its body is on its way, if not beside it; nullptr: it has none that could be.
 inline std::optional<AsideBody>* aside_of(LineAsks& message) { return &message.aside; }
 inline std::optional<AsideBody>* aside_of(LineAnswer& message) { return &message.aside; }

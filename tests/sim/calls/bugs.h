@@ -30,6 +30,11 @@ enum class Bug : std::uint8_t {
   kDroppedBodiesStay,     // of messages that waited behind a body that does not come the bodies are kept
   kForgedCaller,          // whom a host names as the caller of an ask is believed
   kNoShares,              // who comes first may have all of a rank's queue
+  kFreedThoughKept,       // a rank says that it is done with arguments that its user has kept
+  kFreedAtTheFirst,       // a block of two readers is free once the first has let it go
+  kUnsureUntold,          // nothing is said of a block one of whose readers has died
+  kWrittenAfterALoss,     // what was lent by a connection that has ended is written again
+  kLastLostWithACut,      // that a call is over is not heard where a packet of answers has no room for more
 };
 
 struct BugName {
@@ -56,6 +61,11 @@ inline constexpr std::array kBugs = {
     BugName{Bug::kDroppedBodiesStay, "dropped-bodies-stay"},
     BugName{Bug::kForgedCaller, "forged-caller"},
     BugName{Bug::kNoShares, "no-shares"},
+    BugName{Bug::kFreedThoughKept, "freed-though-kept"},
+    BugName{Bug::kFreedAtTheFirst, "freed-at-the-first"},
+    BugName{Bug::kUnsureUntold, "unsure-untold"},
+    BugName{Bug::kWrittenAfterALoss, "written-after-a-loss"},
+    BugName{Bug::kLastLostWithACut, "last-lost-with-a-cut"},
 };
 
 }  // namespace monarch::sim::calls

@@ -10,7 +10,19 @@ namespace monarch::sim::calls {
 namespace {
 
 constexpr Duration kFaultsFor = Duration::seconds(20);
+constexpr Duration kTurn = Duration::microseconds(300);
 constexpr Duration kQuietFor = Duration::seconds(60);  // then all has ended
+
+// What a process has got that may lie in a block, and where that is.
+std::optional<std::pair<Lendings::Reading, CallBody>> reading_of(const post_action::DoorMessage& message) {
+  if (const auto* one = std::get_if<PostDeliver>(&message)) {
+    return std::pair(Lendings::Reading{.delivery = one->delivery}, one->body);
+  }
+  if (const auto* one = std::get_if<PostAnswer>(&message)) {
+    return std::pair(Lendings::Reading{.delivery = 0, .id = one->id, .rank = one->rank}, one->outcome.body);
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -61,6 +73,7 @@ void Room::build() {
     faults_.queues_are_short = true;
   }
   if (mesh_sizes_[0] == 6) limits_.window_calls = 2;
+  if (mesh_sizes_[0] % 2 == 0) limits_.together = 2;
   if (is(Bug::kNoShares)) limits_.share = 1'000'000;
   lossy_ = !random_.one_in(4);
   if (hosts_.size() > 2 && random_.one_in(5)) hosts_.back().rogue = true;
@@ -193,6 +206,7 @@ void Room::heal() {
 }
 
 void Room::finish() {
+  judge_blocks();
   for (HostNumber host = 0; host < hosts_.size(); ++host) {
     if (!hosts_[host].post || hosts_[host].rogue || !hosts_[host].post->life->alive()) continue;
     const Post& post = *hosts_[host].post;
@@ -217,6 +231,7 @@ void Room::start_post(HostNumber number) {
   Host& host = hosts_[number];
   const auto post = std::make_shared<Post>();
   post->start = {host.worker, ++host.posts};
+  post->lender = next_process_++;
   post->core = std::make_unique<PostCore>(PostOptions{.host = HostId(static_cast<std::uint32_t>(number)),
                                                       .host_name = text("h", number),
                                                       .start = post->start,
@@ -241,6 +256,8 @@ void Room::kill_post(HostNumber number, bool again) {
   faults_.post_died = true;
   const PostPtr post = host.post;
   post->life->end();
+  while (!post->blocks.empty()) drop_block(*post, post->blocks.begin()->first);
+  give_up_lent(post->lender, {});
   break_connections(number);
   for (auto& [id, door] : post->doors) {
     const ProcessPtr process = door.process;
@@ -260,8 +277,8 @@ void Room::feed(HostNumber host, const PostPtr& post, const PostEvent& event) {
   const auto* const said = std::get_if<post_event::DoorSaid>(&event);
   asked_now_ = std::holds_alternative<post_event::PeerSaid>(event) ||
                (said != nullptr && std::holds_alternative<PostCall>(said->message));
-  const PostActions actions = post->core->step(event, here);
-  for (const PostAction& action : actions) std::visit([&](const auto& one) { perform(host, post, one); }, action);
+  perform_all(host, post, post->core->step(event, here));
+  if (post->core->has_answers()) end_turn_later(host, post);
   if (!is(Bug::kNoTicks)) post->alarm->set(std::max(post->core->next_due(), here));
   if (!hosts_[host].rogue) {
     must(post->core->deliveries() <= slots_.size() * limits_.of_a_rank, "C6",
@@ -269,6 +286,19 @@ void Room::feed(HostNumber host, const PostPtr& post, const PostEvent& event) {
     must(post->core->doubted() <= CallerGate::kCalls * hosts_.size(), "C7",
          "more asks that nobody believes than may wait");
   }
+}
+
+void Room::perform_all(HostNumber host, const PostPtr& post, const PostActions& actions) {
+  for (const PostAction& action : actions) std::visit([&](const auto& one) { perform(host, post, one); }, action);
+}
+
+// A turn has some events.
+void Room::end_turn_later(HostNumber host, const PostPtr& post) {
+  if (std::exchange(post->turn_ends, true)) return;
+  send_after(scheduler_, random_.between(Duration::zero(), kTurn), post->life, [this, host, post] {
+    post->turn_ends = false;
+    perform_all(host, post, post->core->end_turn());
+  });
 }
 
 Tag Room::body_of(const Post& post, const CallBody& body) const {
@@ -291,9 +321,9 @@ void Room::perform(HostNumber host, const PostPtr& post, const post_action::ToDo
   const auto at = post->doors.find(action.door);
   if (at == post->doors.end()) return;
   const ProcessPtr process = at->second.process;
-  Tag body = 0;
+  const std::vector<Tag> bodies = bodies_of(*post, action.message);
   if (const auto* deliver = std::get_if<PostDeliver>(&action.message)) {
-    body = body_of(*post, deliver->body);
+    const Tag body = bodies.front();
     trace_.note(now(), "a post delivers", host, body, deliver->delivery, action.door.value());
     must(body != kForged, "C7", "what a host asks in another's name is delivered");
     if (asked_now_ && body != kNobodys) {
@@ -301,34 +331,14 @@ void Room::perform(HostNumber host, const PostPtr& post, const post_action::ToDo
       must(post->core->roster().passed(caller).empty(), "I2", "what a stale caller has called is delivered");
     }
   }
-  if (const auto* answer = std::get_if<PostAnswer>(&action.message)) body = body_of(*post, answer->outcome.body);
+  const auto what = reading_of(action.message);
+  if (what) begin_reading(*post, process, what->second, what->first);
   const int copies = is(Bug::kGivenTwice) && std::holds_alternative<PostDeliver>(action.message) ? 2 : 1;
   for (int copy = 0; copy < copies; ++copy) {
     send_after(scheduler_, kHop, process->life,
-               [this, process, start = post->start, door = action.door, message = action.message, body] {
-                 if (process->post != start) return;
-                 if (const auto* deliver = std::get_if<PostDeliver>(&message)) {
-                   process->queue.push_back({deliver->delivery, body, door});
-                   work(process);
-                 } else if (const auto* back = std::get_if<PostTakeBack>(&message)) {
-                   const auto found =
-                       std::find_if(process->queue.begin() + (process->busy ? 1 : 0), process->queue.end(),
-                                    [&](const Work& one) { return one.delivery == back->delivery; });
-                   if (process->queue.empty() || found == process->queue.end()) return;
-                   process->queue.erase(found);
-                   PostReply reply{.delivery = back->delivery, .outcome = {}};
-                   reply.outcome.kind = OutcomeKind::kCancelled;
-                   say(process, door, reply, 0);
-                 } else if (const auto* answer = std::get_if<PostAnswer>(&message)) {
-                   const auto open = process->open.find(answer->id);
-                   must(open != process->open.end(), "C1", "an answer to a call that is over");
-                   ledger_.answer(open->second, Rank(answer->rank), answer->outcome, body, faults_, now());
-                 } else if (const auto* over = std::get_if<PostOver>(&message)) {
-                   const auto open = process->open.find(over->id);
-                   must(open != process->open.end(), "C1", "a call that is over is over again");
-                   ledger_.over(open->second, over->refused, faults_);
-                   process->open.erase(open);
-                 }
+               [this, process, start = post->start, door = action.door, message = action.message, bodies] {
+                 if (process->post == start) return told(process, door, message, bodies);
+                 if (const auto unheard = reading_of(message)) end_reading(process, unheard->first);
                });
   }
 }
@@ -341,6 +351,7 @@ void Room::perform(HostNumber host, const PostPtr& post, const post_action::Clos
   // Its process sees the end and comes anew, unless it has been passed.
   send_after(scheduler_, kHop, process->life, [this, process, door = action.door, start = post->start] {
     if (process->post != start) return;
+    give_up_lent(process->number, door);
     if (process->calls == door) process->calls.reset();
     if (process->serves == door) process->serves.reset();
     for (const auto& [id, tag] : process->open) ledger_.abandon(tag);
@@ -370,10 +381,6 @@ void Room::perform(HostNumber host, const PostPtr& post, const post_action::Read
       take(host, post, id, message, body);
     }
   });
-}
-
-void Room::perform(HostNumber /*host*/, const PostPtr& post, const post_action::FreeBody& action) {
-  must(post->bodies.erase(action.body) == 1, "C6", "a body is let go twice");
 }
 
 void Room::perform(HostNumber host, const PostPtr& /*post*/, const post_action::Tell& /*action*/) {

@@ -8,6 +8,7 @@
 //   C6  what is under way in a post stays within its limits, and ends with what it was for: no body is left over
 //   C7  a host that says what it likes changes nothing of what others have with each other: nothing that it asks in
 //       another's name is run, calls of others find room wherever it asks, and what waits for it stays bounded
+//   C8  a lender writes no block that somebody reads, and each block that nobody reads comes back to it
 //   I2  what a rank of an earlier generation calls is run by nobody who knows of a later one
 //
 // Thread: one simulation's. Lifetime: the run's.
@@ -47,11 +48,13 @@ class Room {
   SeedResult run();
 
  private:
+  static constexpr std::uint64_t kBodyBytes = 100;
   using HostNumber = std::size_t;
   struct Work {
     std::uint64_t delivery = 0;
     Tag call = 0;
     DoorId door;
+    bool is_block = false;  // its arguments are
   };
   // One start of a rank.
   struct Process {
@@ -76,6 +79,17 @@ class Room {
     std::deque<post_event::DoorMessage> unread;
     std::deque<Tag> unread_bodies;
   };
+  using BlockKey = std::pair<ProcessNumber, std::uint64_t>;  // by its lender
+  // Memory that a lender writes again and again.
+  struct Block {
+    Tag content = 0;
+    DoorId door;  // by which it was lent
+    std::size_t lent = 0;
+    std::size_t held = 0;  // by posts
+    bool asked = false;    // whether anybody has it the kernel knows
+    std::map<std::pair<ProcessNumber, Lendings::Reading>, Tag> readers;
+    std::set<ProcessNumber> mapped;  // by those that keep their mappings
+  };
   // By whom messages come, and by whose connection.
   using Way = std::pair<HostNumber, PeerVia>;
   using Awaited = AwaitedBodies<post_event::PeerMessage, Tag>;
@@ -86,7 +100,10 @@ class Room {
     std::unique_ptr<Alarm> alarm;
     std::map<DoorId, Door> doors;
     std::map<BodyId, Tag> bodies;
-    std::map<Way, Awaited> awaited;  // behind bodies that come by a connection of their own
+    ProcessNumber lender = 0;           // of what comes from other hosts; one of its own
+    std::map<BodyId, BlockKey> blocks;  // where bodies are in blocks
+    bool turn_ends = false;             // its core is told so
+    std::map<Way, Awaited> awaited;     // behind bodies that come by a connection of their own
     std::uint64_t next_door = 1;
     std::uint64_t next_body = 1;
     std::map<HostId, PeerAddress> peers;  // as the core said them last
@@ -124,7 +141,7 @@ class Room {
   };
   struct Sent {
     post_event::PeerMessage message;
-    Tag body = 0;
+    std::vector<Tag> bodies;  // of each in it
     std::optional<Aside> aside;
   };
   // What was on its way when its connection ended, and comes with the next one.
@@ -153,6 +170,8 @@ class Room {
   void start_post(HostNumber host);
   void kill_post(HostNumber host, bool again);
   void feed(HostNumber host, const PostPtr& post, const PostEvent& event);
+  void end_turn_later(HostNumber host, const PostPtr& post);
+  void perform_all(HostNumber host, const PostPtr& post, const PostActions& actions);
   void perform(HostNumber host, const PostPtr& post, const post_action::ToDoor& action);
   void perform(HostNumber host, const PostPtr& post, const post_action::CloseDoor& action);
   void perform(HostNumber host, const PostPtr& post, const post_action::HoldDoor& action);
@@ -161,8 +180,11 @@ class Room {
   void perform(HostNumber host, const PostPtr& post, const post_action::Dial& action);
   void perform(HostNumber host, const PostPtr& post, const post_action::PeersChanged& action);
   void perform(HostNumber host, const PostPtr& post, const post_action::FreeBody& action);
+  void perform(HostNumber host, const PostPtr& post, const post_action::FreeBlock& action);
   void perform(HostNumber host, const PostPtr& post, const post_action::Tell& action);
   Tag body_of(const Post& post, const CallBody& body) const;
+  template <class Message>
+  std::vector<Tag> bodies_of(const Post& post, const Message& message) const;
   CallBody give_body(Post& post, Tag tag, std::uint64_t bytes);
 
   // Connections.
@@ -170,7 +192,7 @@ class Room {
   void dial(HostNumber from, const PostPtr& post, HostNumber to);
   void break_connection(Connection& connection);
   void break_connections(HostNumber host);
-  void carry(const ConnectionPtr& connection, bool back, post_event::PeerMessage message, Tag body);
+  void carry(const ConnectionPtr& connection, bool back, post_event::PeerMessage message, std::vector<Tag> bodies);
   bool gets_lost(const ConnectionPtr& connection, bool back, const post_event::PeerMessage& message);
   void bring_late(HostNumber from, HostNumber to);
   void die_while_answered(const ConnectionPtr& connection);
@@ -188,6 +210,24 @@ class Room {
   void lose_bodies_at(HostNumber at, const PostStart& start, const Way& way);
   void resume_later(HostNumber at, const PostPtr& post, const Way& way, const LineEnds& ends);
 
+  // Blocks.
+  static bool speaks_newest(const Process& process) { return process.number % 4 != 0; }
+  bool is_alone(const Block& block) const;
+  std::uint64_t lend(ProcessNumber lender, DoorId door, Tag content);
+  void lend_body(const ProcessPtr& process, DoorId door, CallBody& body, Tag content);
+  CallBody give_in_block(Post& post, Tag tag, ProcessNumber lender, std::uint64_t block);
+  CallBody give_from_peer(Post& post, Tag tag);
+  void freed(ProcessNumber lender, const PostFree& free);
+  void give_up_lent(ProcessNumber lender, std::optional<DoorId> door);
+  void hold_block(Post& post, BodyId body, const BlockKey& key);
+  void drop_block(Post& post, BodyId body);
+  void drop_body(Post& post, BodyId body);
+  void forget_reader(const ProcessPtr& process);
+  void begin_reading(const Post& post, const ProcessPtr& process, const CallBody& body, const Lendings::Reading& what);
+  void end_reading(const ProcessPtr& process, const Lendings::Reading& what);
+  void let_go_later(const ProcessPtr& process, DoorId door, const Lendings::Reading& what);
+  void judge_blocks() const;
+
   // A host that says what it likes.
   void babble(HostNumber rogue);
   post_event::PeerMessage some_message(HostNumber rogue, HostNumber to, Sent& sent);
@@ -201,6 +241,10 @@ class Room {
   void say(const ProcessPtr& process, DoorId door, post_event::DoorMessage message, Tag body);
   void hear(HostNumber host, const PostPtr& post, DoorId door, post_event::DoorMessage message, Tag body);
   void take(HostNumber host, const PostPtr& post, DoorId door, post_event::DoorMessage message, Tag body);
+  void told(const ProcessPtr& process, DoorId door, const post_action::DoorMessage& message,
+            const std::vector<Tag>& bodies);
+  void answered(const ProcessPtr& process, std::uint64_t id, Rank rank, const CallOutcome& outcome, Tag body);
+  void over(const ProcessPtr& process, const PostOver& over);
   void lose_post(const ProcessPtr& process);
   void work(const ProcessPtr& process);
   void call(const ProcessPtr& process);
@@ -238,6 +282,8 @@ class Room {
   std::vector<RosterFailure> failures_;
   std::vector<LifePtr> lives_;
   std::vector<ProcessPtr> zombies_;
+  std::map<BlockKey, Block> blocks_;
+  std::uint64_t next_block_ = 1;
   std::set<std::pair<HostNumber, HostNumber>> cut_;
   std::map<ProcessNumber, CallerName> callers_;
   bool asked_now_ = false;  // a core is fed what somebody asks just now
@@ -255,5 +301,15 @@ class Room {
   bool healthy_ = false;
   bool lossy_ = false;
 };
+
+// Of each body in it, in order.
+template <class Message>
+std::vector<Tag> Room::bodies_of(const Post& post, const Message& message) const {
+  std::vector<Tag> tags;
+  std::visit(
+      [&](const auto& one) { each_body(one, [&](const CallBody& body) { tags.push_back(body_of(post, body)); }); },
+      message);
+  return tags;
+}
 
 }  // namespace monarch::sim::calls

@@ -10,7 +10,6 @@ namespace monarch::sim::calls {
 namespace {
 
 constexpr Duration kResumeAfter = Duration::milliseconds(100);
-constexpr std::uint64_t kBodyBytes = 100;
 
 CallBody* body_place(post_event::PeerMessage& message) {
   if (auto* asks = std::get_if<LineAsks>(&message)) return &asks->body;
@@ -43,9 +42,16 @@ std::optional<Room::Aside> Room::send_aside(const ConnectionPtr& connection, boo
 // What comes within no bounds is heard by no post.
 void Room::take_message(HostNumber to, const PostPtr& post, const Way& way, Sent sent) {
   if (!std::visit([](const auto& one) { return is_bounded(one); }, sent.message)) return;
-  if (CallBody* const body = body_place(sent.message); body != nullptr) {
-    *body = sent.aside ? CallBody() : give_body(*post, sent.body, kBodyBytes);
-  }
+  std::size_t next = 0;
+  const bool is_alone = !std::holds_alternative<LineAnswers>(sent.message);
+  std::visit(
+      [&](auto& one) {
+        each_body(one, [&](CallBody& body) {
+          const Tag tag = next < sent.bodies.size() ? sent.bodies[next++] : 0;
+          body = sent.aside ? CallBody() : is_alone ? give_from_peer(*post, tag) : give_body(*post, tag, kBodyBytes);
+        });
+      },
+      sent.message);
   const auto number = sent.aside ? std::optional(sent.aside->number) : std::nullopt;
   post->awaited[way].said(std::move(sent.message), number, kBodyBytes);
   go_on(to, post, way);
@@ -64,7 +70,7 @@ void Room::go_on(HostNumber to, const PostPtr& post, const Way& way) {
       }
       return;
     }
-    if (next->body) *body_place(next->message) = give_body(*post, *next->body, kBodyBytes);
+    if (next->body) *body_place(next->message) = give_from_peer(*post, *next->body);
     feed(to, post, post_event::PeerSaid{HostId(static_cast<std::uint32_t>(way.first)), std::move(next->message)});
   }
 }
@@ -75,8 +81,9 @@ std::optional<LineEnds> Room::drop_awaited(Post& post, const Way& way) {
   std::optional<LineEnds> first;
   for (post_event::PeerMessage& message : awaited->second.lost()) {
     if (!first) first = std::visit([](const auto& one) { return one.ends; }, message);
-    const CallBody* const body = body_place(message);
-    if (body != nullptr && !is(Bug::kDroppedBodiesStay)) post.bodies.erase(body->at);
+    if (is(Bug::kDroppedBodiesStay)) continue;
+    std::visit([&](const auto& one) { each_body(one, [&](const CallBody& body) { drop_body(post, body.at); }); },
+               message);
   }
   post.awaited.erase(awaited);
   return first;

@@ -32,7 +32,8 @@ void Room::babble(HostNumber rogue) {
   Sent sent;
   sent.message = some_message(rogue, to, sent);
   // A body that it announces and never sends, or one that nobody waits for.
-  if (sent.body != 0 && random_.one_in(4)) sent.aside = Aside{.link = 0, .number = next_aside_++};
+  const bool is_alone = !sent.bodies.empty() && !std::holds_alternative<LineAnswers>(sent.message);
+  if (is_alone && random_.one_in(4)) sent.aside = Aside{.link = 0, .number = next_aside_++};
   const bool is_early = random_.one_in(40);
   post->life->message([this, to, post, way, sent, is_early, number = next_aside_++] {
     if (is_early) post->awaited[way].arrived(number, kNobodys, 100);
@@ -50,7 +51,7 @@ post_event::PeerMessage Room::some_message(HostNumber rogue, HostNumber to, Sent
   };
   const HostNumber root = random_.one_in(2) ? rogue : some_host();
   const LineEnds ends{HostId(static_cast<std::uint32_t>(root)), some_start(root), some_start(to)};
-  switch (random_.below(8)) {
+  switch (random_.below(9)) {
     case 0: return LineHello{ends, ends.target_start, random_.below(50), random_.below(20), random_.below(20)};
     case 1: return LineAccepted{ends, random_.below(20), random_.below(50)};
     case 2: return LineOther{ends, random_.below(50)};
@@ -67,13 +68,19 @@ post_event::PeerMessage Room::some_message(HostNumber rogue, HostNumber to, Sent
       if (random_.one_in(10)) asks.ranks.assign(kRanksOfAnAsk, {Rank(0), false});
       asks.target = {"a", "f", "*"};
       if (!random_.one_in(4)) asks.caller = some_caller();
-      sent.body = asks.caller.mesh.empty() ? kNobodys : kForged;
+      sent.bodies = {asks.caller.mesh.empty() ? kNobodys : kForged};
       return asks;
     }
     case 5: {
       LineAnswer answer{ends, random_.below(20), random_.below(20), {}};
-      sent.body = kNobodys;
+      sent.bodies = {kNobodys};
       return answer;
+    }
+    case 8: {
+      LineAnswers answers{ends, random_.below(20), {}};
+      for (std::uint64_t i = random_.below(4); i > 0; --i) answers.answers.push_back({random_.below(20), {}});
+      sent.bodies.assign(answers.answers.size(), kNobodys);
+      return answers;
     }
     case 6: return LineTakeBack{ends, random_.below(20)};
     default: return LineHeard{ends, random_.below(1'000)};

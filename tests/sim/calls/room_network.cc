@@ -11,10 +11,24 @@ namespace {
 
 constexpr std::size_t kThere = 0;
 constexpr std::size_t kBack = 1;
+constexpr std::size_t kAsksOwed = 1;
+constexpr std::size_t kAnswersOwed = 2;
 
 bool is_from_root(const post_event::PeerMessage& message) {
   return std::holds_alternative<LineHello>(message) || std::holds_alternative<LineAsks>(message) ||
          std::holds_alternative<LineTakeBack>(message) || std::holds_alternative<LineHeard>(message);
+}
+
+// The numbers of the answers of a message.
+struct AnswersIn {
+  AnswerNumber first = 1;
+  AnswerNumber last = 0;
+  bool empty() const { return last < first; }
+};
+AnswersIn answers_in(const post_event::PeerMessage& message) {
+  if (const auto* one = std::get_if<LineAnswer>(&message)) return {one->said, one->said};
+  if (const auto* all = std::get_if<LineAnswers>(&message)) return {all->said, all->said + all->answers.size() - 1};
+  return {};
 }
 
 LineEnds& ends_of(post_event::PeerMessage& message) {
@@ -25,15 +39,13 @@ LineEnds& ends_of(post_event::PeerMessage& message) {
 
 void Room::perform(HostNumber host, const PostPtr& post, const post_action::ToPeer& action) {
   const auto to = static_cast<HostNumber>(action.host.value());
-  Tag body = 0;
-  if (const auto* asks = std::get_if<LineAsks>(&action.message)) body = body_of(*post, asks->body);
-  if (const auto* answer = std::get_if<LineAnswer>(&action.message)) body = body_of(*post, answer->outcome.body);
+  std::vector<Tag> bodies = bodies_of(*post, action.message);
   const bool ours = action.via == PeerVia::kOurs;
   const auto found = std::find_if(connections_.rbegin(), connections_.rend(), [&](const ConnectionPtr& one) {
     return one->up && !one->broken && one->from == (ours ? host : to) && one->to == (ours ? to : host);
   });
   if (found == connections_.rend()) return;
-  carry(*found, !ours, action.message, body);
+  carry(*found, !ours, action.message, std::move(bodies));
 }
 
 void Room::perform(HostNumber host, const PostPtr& post, const post_action::Dial& action) {
@@ -134,32 +146,38 @@ void Room::break_connections(HostNumber host) {
 // Where an ask or an answer gets lost, the next one shows it, or the connection ends.
 bool Room::gets_lost(const ConnectionPtr& connection, bool back, const post_event::PeerMessage& message) {
   std::size_t& owes = connection->owes[back ? kBack : kThere];
-  if (owes == message.index()) owes = 0;
-  const bool counted = std::holds_alternative<LineAsks>(message) || std::holds_alternative<LineAnswer>(message);
+  const bool asks = std::holds_alternative<LineAsks>(message);
+  const bool counted = asks || !answers_in(message).empty();
+  const std::size_t kind = asks ? kAsksOwed : kAnswersOwed;
+  if (counted && owes == kind) owes = 0;
   if (!counted || !lossy_ || healthy_ || owes != 0 || !random_.one_in(60)) return false;
-  owes = message.index();
+  owes = kind;
   scheduler_.after(Duration::milliseconds(300), [this, connection, back] {
     if (connection->owes[back ? kBack : kThere] != 0) break_connection(*connection);
   });
   return true;
 }
 
-void Room::carry(const ConnectionPtr& connection, bool back, post_event::PeerMessage message, Tag body) {
+void Room::carry(const ConnectionPtr& connection, bool back, post_event::PeerMessage message, std::vector<Tag> bodies) {
   if (gets_lost(connection, back, message)) return;
   if (is(Bug::kNothingSaidAgain)) {
-    if (const auto* answer = std::get_if<LineAnswer>(&message)) {
-      AnswerNumber& newest =
-          said_[{connection->from, connection->to, answer->ends.root_start, answer->ends.target_start}];
-      if (answer->said <= newest) return;
-      newest = answer->said;
+    const AnswersIn answers = answers_in(message);
+    if (!answers.empty()) {
+      const LineEnds& ends = ends_of(message);
+      AnswerNumber& newest = said_[{connection->from, connection->to, ends.root_start, ends.target_start}];
+      if (answers.first <= newest) return;
+      newest = answers.last;
     }
   }
-  const auto* const answer = std::get_if<LineAnswer>(&message);
-  if (answer != nullptr && answer->said <= 2) die_while_answered(connection);
+  if (const AnswersIn answers = answers_in(message); !answers.empty() && answers.first <= 2) {
+    die_while_answered(connection);
+  }
   if (std::holds_alternative<LineHello>(message)) break_while_greeted(connection);
   Instant& newest = connection->newest[back ? kBack : kThere];
   newest = std::max(newest, now() + random_.skewed(Duration::microseconds(20), Duration::milliseconds(3)));
-  Sent sent{.message = std::move(message), .body = body, .aside = send_aside(connection, back, body)};
+  const bool is_alone = !std::holds_alternative<LineAnswers>(message) && !bodies.empty();
+  Sent sent{.message = std::move(message), .bodies = std::move(bodies), .aside = {}};
+  if (is_alone) sent.aside = send_aside(connection, back, sent.bodies.front());
   scheduler_.at(newest, [this, connection, back, number = ++connection->sent, sent = std::move(sent)] {
     if (connection->broken && number > connection->arrive) return;
     // A late one may come later still: behind what the next connection brings first.

@@ -60,6 +60,7 @@ void Room::connect(const ProcessPtr& process) {
     return send_after(scheduler_, kKnockAgain, process->life, [this, process] { connect(process); });
   }
   if (process->post != post->start) {
+    give_up_lent(process->number, {});
     process->serves.reset();
     process->calls.reset();
     process->post = post->start;
@@ -73,7 +74,8 @@ void Room::knock(const ProcessPtr& process, bool serves) {
   const DoorId door(post->start.number * 1'000'000 + post->next_door++);
   post->doors[door].process = process;
   (serves ? process->serves : process->calls) = door;
-  PostHello hello{.mesh = callers_[process->number].mesh,
+  PostHello hello{.version = speaks_newest(*process) ? kPostDoorVersion : kOldestPostDoorVersion,
+                  .mesh = callers_[process->number].mesh,
                   .rank = process->rank.rank.value(),
                   .generation = process->generation,
                   .serves = serves,
@@ -102,13 +104,64 @@ void Room::hear(HostNumber host, const PostPtr& post, DoorId id, post_event::Doo
 }
 
 void Room::take(HostNumber host, const PostPtr& post, DoorId id, post_event::DoorMessage message, Tag body) {
-  if (auto* call = std::get_if<PostCall>(&message)) call->body = give_body(*post, body, 100);
-  if (auto* reply = std::get_if<PostReply>(&message)) reply->outcome.body = give_body(*post, body, 100);
+  std::visit(
+      [&](auto& one) {
+        const ProcessNumber lender = post->doors.at(id).process->number;
+        each_body(one, [&](CallBody& its) { its = give_in_block(*post, body, lender, its.block); });
+      },
+      message);
   feed(host, post, post_event::DoorSaid{id, std::move(message)});
+}
+
+void Room::told(const ProcessPtr& process, DoorId door, const post_action::DoorMessage& message,
+                const std::vector<Tag>& bodies) {
+  if (const auto* deliver = std::get_if<PostDeliver>(&message)) {
+    process->queue.push_back({deliver->delivery, bodies.front(), door, deliver->body.block != 0});
+    work(process);
+  } else if (const auto* back = std::get_if<PostTakeBack>(&message)) {
+    const auto found = std::find_if(process->queue.begin() + (process->busy ? 1 : 0), process->queue.end(),
+                                    [&](const Work& one) { return one.delivery == back->delivery; });
+    if (process->queue.empty() || found == process->queue.end()) return;
+    process->queue.erase(found);
+    end_reading(process, {.delivery = back->delivery});
+    PostReply reply{.delivery = back->delivery, .outcome = {}};
+    reply.outcome.kind = OutcomeKind::kCancelled;
+    say(process, door, reply, 0);
+  } else if (const auto* answer = std::get_if<PostAnswer>(&message)) {
+    answered(process, answer->id, Rank(answer->rank), answer->outcome, bodies.front());
+    const Lendings::Reading what{.delivery = 0, .id = answer->id, .rank = answer->rank};
+    if (answer->outcome.body.block == 0) return end_reading(process, what);
+    let_go_later(process, door, what);
+  } else if (const auto* answers = std::get_if<PostAnswers>(&message)) {
+    for (std::size_t i = 0; i < answers->answers.size(); ++i) {
+      const SaidAnswer& one = answers->answers[i];
+      answered(process, one.id, Rank(one.rank), one.outcome, bodies[i]);
+      const bool is_cut = answers->answers.size() == limits_.together && i + 1 == limits_.together;
+      if (one.last && !(is_cut && is(Bug::kLastLostWithACut))) over(process, {.id = one.id, .refused = {}});
+    }
+  } else if (const auto* one = std::get_if<PostOver>(&message)) {
+    over(process, *one);
+  } else if (const auto* free = std::get_if<PostFree>(&message)) {
+    freed(process->number, *free);
+  }
+}
+
+void Room::answered(const ProcessPtr& process, std::uint64_t id, Rank rank, const CallOutcome& outcome, Tag body) {
+  const auto open = process->open.find(id);
+  must(open != process->open.end(), "C1", "an answer to a call that is over");
+  ledger_.answer(open->second, rank, outcome, body, faults_, now());
+}
+
+void Room::over(const ProcessPtr& process, const PostOver& over) {
+  const auto open = process->open.find(over.id);
+  must(open != process->open.end(), "C1", "a call that is over is over again");
+  ledger_.over(open->second, over.refused, faults_);
+  process->open.erase(open);
 }
 
 // The rank goes on with what it was given; its answers are nobody's.
 void Room::lose_post(const ProcessPtr& process) {
+  give_up_lent(process->number, {});
   process->serves.reset();
   process->calls.reset();
   for (const auto& [id, tag] : process->open) ledger_.abandon(tag);
@@ -134,13 +187,18 @@ void Room::work(const ProcessPtr& process) {
   send_after(scheduler_, takes, process->life, [this, process, one] {
     process->busy = false;
     process->queue.pop_front();
+    const bool keeps = one.is_block && process->serves == one.door && random_.one_in(3);
+    if (!keeps) end_reading(process, {.delivery = one.delivery});
     if (process->serves == one.door) {
       PostReply reply{.delivery = one.delivery, .outcome = {}};
+      reply.keeps = keeps && !is(Bug::kFreedThoughKept);
       const bool raises = random_.one_in(20);
       if (raises) reply.outcome.kind = OutcomeKind::kRemoteError;
       const Tag body = one.call == kNobodys ? kNobodys : answer_tag(one.call, process->rank.rank);
+      if (!raises) lend_body(process, one.door, reply.outcome.body, body);
       say(process, one.door, std::move(reply), raises ? 0 : body);
     }
+    if (keeps) let_go_later(process, one.door, {.delivery = one.delivery});
     work(process);
   });
 }
@@ -164,6 +222,7 @@ void Room::call(const ProcessPtr& process) {
   const Tag tag = ledger_.call(process->number, MeshId(0), ranks, call.quiet, deadline, now());
   process->open[call.id] = tag;
   trace_.note(now(), "a rank calls", rank_index(process->rank), tag, ranks.size(), call.quiet ? 1 : 0);
+  lend_body(process, *process->calls, call.body, tag);
   say(process, *process->calls, std::move(call), tag);
 }
 
@@ -203,6 +262,8 @@ void Room::kill_rank(Slot& slot) {
 void Room::end_process(const ProcessPtr& process, bool unseen) {
   if (!process->life->alive()) return;
   process->life->end();
+  forget_reader(process);
+  give_up_lent(process->number, {});
   for (const auto& [id, tag] : process->open) ledger_.abandon(tag);
   process->open.clear();
   const PostPtr post = hosts_[process->host].post;

@@ -71,6 +71,18 @@ TEST(FromAHost, ReadsNoAskThatNamesARankTwice) {
   EXPECT_FALSE(decode_from_host<LineAsks>(encode_payload(asks)).ok());
 }
 
+// A frame beside it would be taken as often as it is named.
+TEST(FromAHost, ReadsNoAnswersTogetherOfWhichOneIsBeside) {
+  LineAnswers answers;
+  answers.answers.resize(2);
+  answers.answers[1].outcome.body = {.bytes = 1, .way = BodyWay::kHere, .here = {"x"}};
+  EXPECT_TRUE(decode_from_host<LineAnswers>(encode_payload(answers)).ok());
+  answers.answers[1].outcome.body = {.bytes = 1, .way = BodyWay::kBeside};
+  EXPECT_FALSE(decode_from_host<LineAnswers>(encode_payload(answers)).ok());
+  answers.answers.assign(kAnswersTogether + 1, {});
+  EXPECT_FALSE(decode_from_host<LineAnswers>(encode_payload(answers)).ok());
+}
+
 TEST(FromAHost, TakesWhatARankMaySayOfItself) {
   RankReport report;
   report.progress.phase = std::string(kPhaseBytes, 'p');

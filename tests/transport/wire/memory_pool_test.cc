@@ -206,6 +206,18 @@ TEST(MemoryPool, GivesUpWhatIsLentAndKeepsTheRest) {
   EXPECT_EQ(read(out.memory, bytes.size()), bytes);
 }
 
+TEST(MemoryPool, CountsABlockFromLaterOn) {
+  MemoryPool pool;
+  auto filled = pool.fill(kLarge);
+  const std::uint64_t block = filled->number;
+  const auto memory = pool.lend(std::move(*filled));
+  pool.count(block);
+  const auto mapped = MappedMemory::map(memory->get(), kLarge);
+  EXPECT_NE(counted(pool, std::string(kLarge, 'x')).block, block);
+  pool.free(block);
+  EXPECT_EQ(counted(pool, std::string(kLarge, 'x')).block, block);
+}
+
 TEST(MemoryPool, LendsMemoryOfItsOwnWhileAllIsCounted) {
   MemoryPool pool;
   std::vector<MemoryPool::Lent> all;

@@ -49,22 +49,22 @@ void CallTable::asked(const CallKey& key, Rank rank, const CallPlace& place) {
   if (waiting != call->second.waiting.end()) waiting->second = place;
 }
 
-void CallTable::end(const CallKey& key, Rank rank, const CallOutcome& outcome) {
+void CallTable::end(const CallKey& key, Rank rank, CallOutcome outcome, HeldBody body) {
   const auto call = calls_.find(key);
   if (call == calls_.end() || call->second.waiting.erase(rank) == 0) return;
-  say(key, call->second, rank, outcome);
+  say(key, call->second, rank, std::move(outcome), std::move(body));
   ended_.emplace_back(key, rank);
   if (call->second.waiting.empty()) over(call);
 }
 
-void CallTable::say(const CallKey& key, const Call& call, Rank rank, const CallOutcome& outcome) {
+void CallTable::say(const CallKey& key, const Call& call, Rank rank, CallOutcome outcome, HeldBody body) {
   if (call.quiet && outcome.kind == OutcomeKind::kValue) return;
-  out_.emplace_back(post_action::ToDoor{key.door, PostAnswer{.id = key.id, .rank = rank.value(), .outcome = outcome}});
+  answers_.say(key.door, key.id, rank, std::move(outcome), std::move(body));
 }
 
 void CallTable::over(Calls::iterator call) {
   const CallKey key = call->first;
-  out_.emplace_back(post_action::ToDoor{key.door, PostOver{.id = key.id, .refused = {}}});
+  answers_.over(key.door, key.id);
   over_.push_back(key);
   dues_of(call->second).erase({call->second.due, key});
   Caller& caller = callers_[key.door];

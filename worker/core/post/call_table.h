@@ -22,6 +22,8 @@
 #include "transport/base/limits.h"
 #include "transport/base/time.h"
 #include "transport/messages/post.h"
+#include "worker/core/post/bodies.h"
+#include "worker/core/post/door_answers.h"
 #include "worker/core/post/post_limits.h"
 #include "worker/core/post/post_steps.h"
 
@@ -61,7 +63,8 @@ class CallTable {
     Duration since;
   };
 
-  CallTable(const PostLimits& limits, PostActions& out) : limits_(limits), out_(out) {}
+  CallTable(const PostLimits& limits, PostActions& out, DoorAnswers& answers)
+      : limits_(limits), out_(out), answers_(answers) {}
 
   bool knows(const CallKey& key) const { return calls_.contains(key); }
   // It is under way, and nothing but its ranks ends it.
@@ -72,7 +75,7 @@ class CallTable {
   // `place`: of a rank that has not ended yet.
   void asked(const CallKey& key, Rank rank, const CallPlace& place);
   // Of a rank that has ended already it is nothing.
-  void end(const CallKey& key, Rank rank, const CallOutcome& outcome);
+  void end(const CallKey& key, Rank rank, CallOutcome outcome, HeldBody body = {});
   // What is to be taken back of a call that its caller gives up; all that waits ends as kCancelled.
   std::vector<CallPlace> cancel(const CallKey& key);
   // The same of calls whose deadline has passed.
@@ -108,12 +111,13 @@ class CallTable {
   using Dues = std::set<std::pair<Instant, CallKey>>;
   Dues& dues_of(const Call& call) { return call.has_deadline ? deadlines_ : unnamed_; }
   std::vector<CallPlace> end_all(Calls::iterator call, OutcomeKind kind, const std::string& text);
-  void say(const CallKey& key, const Call& call, Rank rank, const CallOutcome& outcome);
+  void say(const CallKey& key, const Call& call, Rank rank, CallOutcome outcome, HeldBody body = {});
   void over(Calls::iterator call);
   void look_at_window(DoorId door);
 
   const PostLimits limits_;
   PostActions& out_;
+  DoorAnswers& answers_;
   Calls calls_;
   std::map<DoorId, Caller> callers_;
   Dues deadlines_;

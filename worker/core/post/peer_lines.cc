@@ -116,6 +116,7 @@ void PeerLines::apply(HostId host, Out& out, const OutLine::Turn& turn) {
   if (turn.hello) {
     LineHello hello = *turn.hello;
     hello.ends = {self_, start_, {}};
+    hello.version = kLineVersion;
     to_target(host, hello);
     due_at(out.hello_by = now_ + kHelloAgain);
   }
@@ -199,18 +200,41 @@ void PeerLines::on(HostId from, const LineResync& message) {
   if (out != nullptr && out->line.resumed()) resume(from, *out);
 }
 
+bool PeerLines::hear_answer(HostId from, Out& out, const PostStart& target, AnswerNumber said, AskNumber number,
+                            const CallOutcome& outcome) {
+  HeldBody body = bodies_.hold(outcome.body);
+  const OutLine::Heard heard = out.line.answered(target, said, number);
+  if (heard == OutLine::Heard::kMissing) {
+    resume(from, out);
+    return false;
+  }
+  if (said != out.line.heard()) return true;  // an earlier one
+  out.unsaid += 1;
+  out.unsaid_bytes += body.bytes();
+  if (out.say_by == Instant::never()) due_at(out.say_by = now_ + kHeardWithin);
+  if (heard == OutLine::Heard::kNew) end(out, number, outcome, std::move(body));
+  if (out.unsaid >= kHeardAnswers || out.unsaid_bytes >= kHeardBytes) say_heard(from, out);
+  return true;
+}
+
 void PeerLines::on(HostId from, const LineAnswer& message) {
-  HeldBody body = bodies_.hold(message.outcome.body);
+  const HeldBody body = bodies_.hold(message.outcome.body);
   Out* const out = out_of(from, message.ends);
   if (out == nullptr) return;
-  const OutLine::Heard heard = out->line.answered(message.ends.target_start, message.said, message.number);
-  if (heard == OutLine::Heard::kMissing) return resume(from, *out);
-  if (message.said != out->line.heard()) return;  // an earlier one
-  out->unsaid += 1;
-  out->unsaid_bytes += body.bytes();
-  if (out->say_by == Instant::never()) due_at(out->say_by = now_ + kHeardWithin);
-  if (heard == OutLine::Heard::kNew) end(*out, message.number, message.outcome, std::move(body));
-  if (out->unsaid >= kHeardAnswers || out->unsaid_bytes >= kHeardBytes) say_heard(from, *out);
+  (void)hear_answer(from, *out, message.ends.target_start, message.said, message.number, message.outcome);
+}
+
+void PeerLines::on(HostId from, const LineAnswers& message) {
+  std::vector<HeldBody> bodies;
+  for (const NumberedOutcome& one : message.answers) {
+    if (one.outcome.body.at != BodyId(0)) bodies.push_back(bodies_.hold(one.outcome.body));
+  }
+  Out* const out = out_of(from, message.ends);
+  if (out == nullptr) return;
+  AnswerNumber said = message.said;
+  for (const NumberedOutcome& one : message.answers) {
+    if (!hear_answer(from, *out, message.ends.target_start, said++, one.number, one.outcome)) return;
+  }
 }
 
 // ---- As a target.
@@ -220,19 +244,23 @@ void PeerLines::on(HostId from, const LineHello& message) {
   LineEnds ends{from, message.ends.root_start, start_};
   if (message.target && *message.target != start_) return to_root(from, LineOther{ends, message.epoch});
   const PostStart& root = message.ends.root_start;
-  In& in = ins_.try_emplace(from, In{InLine(root, limits_), {}, {}}).first->second;
+  In& in = ins_.try_emplace(from, In{.line = InLine(root, limits_.line)}).first->second;
   if (root > in.line.root()) {
     in.kept.clear();
     in.running.clear();
+    in.saying.clear();  // to the earlier one
     passed_.emplace_back(from, root);
   }
+  flush(from, in);
   const auto accepted = in.line.hello(root, message);
   if (!accepted) return;
+  in.hears_together = message.version > 1;
   forget(in);
   to_root(from, LineAccepted{ends, accepted->next, message.epoch});
-  const Kept lost{gone("it ran, and its answer was lost with the connection"), {}};
-  for (const InLine::Answer& answer : accepted->again)
+  const auto lost = std::make_shared<const Kept>(Kept{gone("it ran, and its answer was lost with the connection"), {}});
+  for (const InLine::Answer& answer : accepted->again) {
     say(from, in, answer, answer.gone ? lost : in.kept.at(answer.number));
+  }
 }
 
 PeerLines::In* PeerLines::in_of(HostId from, const LineEnds& ends) {
@@ -300,15 +328,52 @@ void PeerLines::answer(const DeliveryOrigin& origin, CallOutcome outcome, HeldBo
   const auto said = in.line.done(origin.root_start, origin.number, bytes);
   if (!said) return;
   in.running.erase(origin.number);
-  const Kept& kept = in.kept[origin.number] = Kept{std::move(outcome), std::move(body)};
+  outcome.body = body.body();
+  const auto kept = std::make_shared<const Kept>(Kept{std::move(outcome), std::move(body)});
+  in.kept[origin.number] = kept;
   say(origin.root, in, *said, kept);
   forget(in);
 }
 
-void PeerLines::say(HostId root, const In& in, const InLine::Answer& answer, const Kept& kept) {
-  LineAnswer message{{root, in.line.root(), start_}, answer.said, answer.number, kept.outcome};
-  message.outcome.body = kept.body.body();
+void PeerLines::say(HostId root, In& in, const InLine::Answer& answer, KeptPtr what) {
+  if (!in.hears_together || !goes_with_others(what->outcome, limits_)) {
+    flush(root, in);
+    return say_alone(root, in, {answer, std::move(what)});
+  }
+  const std::size_t bytes = bytes_together(what->outcome);
+  const bool is_next = in.saying.empty() || in.saying.back().answer.said + 1 == answer.said;
+  if (!is_next || in.saying_bytes + bytes > limits_.together_bytes || in.saying.size() >= limits_.together) {
+    flush(root, in);
+  }
+  in.saying.push_back({answer, std::move(what)});
+  in.saying_bytes += bytes;
+  saying_.insert(root);
+}
+
+void PeerLines::say_alone(HostId root, const In& in, const Saying& saying) {
+  to_root(root, LineAnswer{.ends = {root, in.line.root(), start_},
+                           .said = saying.answer.said,
+                           .number = saying.answer.number,
+                           .outcome = saying.what->outcome});
+}
+
+void PeerLines::flush(HostId root, In& in) {
+  const std::vector<Saying> all = std::exchange(in.saying, {});
+  in.saying_bytes = 0;
+  saying_.erase(root);
+  if (all.empty()) return;
+  if (all.size() == 1) return say_alone(root, in, all.front());
+  LineAnswers message{.ends = {root, in.line.root(), start_}, .said = all.front().answer.said, .answers = {}};
+  message.answers.reserve(all.size());
+  for (const Saying& one : all) message.answers.push_back({one.answer.number, one.what->outcome});
   to_root(root, std::move(message));
+}
+
+void PeerLines::flush() {
+  while (!saying_.empty()) {
+    const HostId root = *saying_.begin();
+    flush(root, ins_.at(root));
+  }
 }
 
 void PeerLines::forget(In& in) {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -21,6 +22,7 @@
 #include "worker/core/post/call_table.h"
 #include "worker/core/post/delivery_table.h"
 #include "worker/core/post/lines.h"
+#include "worker/core/post/post_limits.h"
 #include "worker/core/post/post_steps.h"
 
 namespace monarch {
@@ -48,7 +50,7 @@ class PeerLines {
     SharedContent content;
   };
 
-  PeerLines(HostId self, const PostStart& start, Bodies& bodies, PostActions& out, const InLineLimits& limits = {})
+  PeerLines(HostId self, const PostStart& start, Bodies& bodies, PostActions& out, const PostLimits& limits)
       : self_(self), start_(start), bodies_(bodies), out_(out), limits_(limits) {}
 
   // What follows happens then.
@@ -71,6 +73,9 @@ class PeerLines {
   // As a target.
   void running(const DeliveryOrigin& origin, DeliveryTable::Number delivery);
   void answer(const DeliveryOrigin& origin, CallOutcome outcome, HeldBody body);
+  // The turn is over: what it has answered goes, to each root together.
+  void flush();
+  bool has_answers() const { return !saying_.empty(); }
 
   void hear(HostId from, const post_event::PeerMessage& message);
   void tick();
@@ -109,11 +114,20 @@ class PeerLines {
     CallOutcome outcome;
     HeldBody body;
   };
+  // Owners: what is kept, and what is about to be said.
+  using KeptPtr = std::shared_ptr<const Kept>;
+  struct Saying {
+    InLine::Answer answer;
+    KeptPtr what;
+  };
   // The target's end.
   struct In {
     InLine line;
-    std::map<AskNumber, Kept> kept;
+    std::map<AskNumber, KeptPtr> kept;
     std::map<AskNumber, DeliveryTable::Number> running;
+    bool hears_together = false;  // the root knows LineAnswers
+    std::vector<Saying> saying;   // with numbers in a row
+    std::size_t saying_bytes = 0;
   };
 
   LineEnds ends_of(const Out& out) const;
@@ -125,7 +139,12 @@ class PeerLines {
   void resume(HostId host, Out& out);
   void reach(HostId host, Out& out);
   void end(Out& out, AskNumber number, CallOutcome outcome, HeldBody body);
-  void say(HostId root, const In& in, const InLine::Answer& answer, const Kept& kept);
+  void say(HostId root, In& in, const InLine::Answer& answer, KeptPtr what);
+  void say_alone(HostId root, const In& in, const Saying& saying);
+  void flush(HostId root, In& in);
+  // What a root hears of one of its asks. False: it hears nothing behind that.
+  bool hear_answer(HostId from, Out& out, const PostStart& target, AnswerNumber said, AskNumber number,
+                   const CallOutcome& outcome);
   void forget(In& in);
   In* in_of(HostId from, const LineEnds& ends);
   Out* out_of(HostId from, const LineEnds& ends);
@@ -138,6 +157,7 @@ class PeerLines {
   void on(HostId from, const LineResync& message);
   void on(HostId from, const LineAsks& message);
   void on(HostId from, const LineAnswer& message);
+  void on(HostId from, const LineAnswers& message);
   void on(HostId from, const LineTakeBack& message);
   void on(HostId from, const LineHeard& message);
 
@@ -145,10 +165,11 @@ class PeerLines {
   PostStart start_;
   Bodies& bodies_;
   PostActions& out_;
-  InLineLimits limits_;
+  const PostLimits limits_;
   std::set<HostId> known_;
   std::map<HostId, Out> outs_;
   std::map<HostId, In> ins_;
+  std::set<HostId> saying_;  // roots for which something waits
   Instant now_;
   Instant due_ = Instant::never();
   std::vector<Ended> ended_;

@@ -21,10 +21,12 @@ bool may_come(const RosterRun* run) {
 
 PostCore::PostCore(PostOptions options)
     : options_(std::move(options)),
-      calls_(options_.limits, out_),
+      lendings_(out_),
+      answers_(options_.limits, out_),
+      calls_(options_.limits, out_, answers_),
       windows_(options_.limits),
       deliveries_(options_.limits, bodies_, out_),
-      lines_(options_.host, options_.start, bodies_, out_, options_.limits.line),
+      lines_(options_.host, options_.start, bodies_, out_, options_.limits),
       gate_(roster_),
       cards_(options_.limits) {}
 
@@ -34,8 +36,34 @@ PostActions PostCore::step(const PostEvent& event, Instant now) {
   out_.clear();
   std::visit([this](const auto& one) { on(one); }, event);
   settle();
-  for (const BodyId body : bodies_.take_free()) out_.emplace_back(post_action::FreeBody{body});
+  return finish();
+}
+
+PostActions PostCore::end_turn() {
+  out_.clear();
+  answers_.flush();
+  lines_.flush();
+  return finish();
+}
+
+PostActions PostCore::finish() {
+  for (PostAction& action : out_) {
+    auto* const to = std::get_if<post_action::ToDoor>(&action);
+    if (to == nullptr) continue;
+    if (auto* const deliver = std::get_if<PostDeliver>(&to->message)) {
+      lend_on(*to, deliver->body, {.delivery = deliver->delivery});
+    } else if (auto* const answer = std::get_if<PostAnswer>(&to->message)) {
+      lend_on(*to, answer->outcome.body, {.id = answer->id, .rank = answer->rank});
+    }
+  }
+  for (const BodyId body : bodies_.take_free()) {
+    out_.emplace_back(post_action::FreeBody{.body = body, .tells = lendings_.has(body)});
+  }
   return std::exchange(out_, {});
+}
+
+void PostCore::lend_on(const post_action::ToDoor& to, CallBody& body, const Lendings::Reading& reading) {
+  if (body.block != 0 && !lendings_.give(body.at, to.door, reading)) body.block = 0;
 }
 
 Instant PostCore::next_due() const {
@@ -45,16 +73,24 @@ Instant PostCore::next_due() const {
 std::vector<PeerAddress> PostCore::peers() const { return peers_; }
 
 void PostCore::turn_away(DoorId door, std::string why) {
+  answers_.flush(door);
   out_.emplace_back(post_action::CloseDoor{door, std::move(why)});
 }
 
 void PostCore::on(const post_event::DoorSaid& event) {
-  std::visit([&](const auto& message) { said(event.door, message); }, event.message);
+  std::visit(
+      [&](const auto& message) {
+        if (const CallBody* const body = body_of(message); body != nullptr) lendings_.begin(*body, event.door);
+        said(event.door, message);
+      },
+      event.message);
 }
 
 void PostCore::on(const post_event::DoorLeft& event) {
   early_.erase(event.door);
   watching_.erase(event.door);
+  answers_.left(event.door);
+  lendings_.left(event.door);
   if (callers_.erase(event.door) > 0) {
     rings_.left(event.door);
     cards_.left(event.door);
@@ -65,7 +101,14 @@ void PostCore::on(const post_event::DoorLeft& event) {
   if (serving_.erase(event.door) > 0) deliveries_.left(event.door, now_);
 }
 
-void PostCore::on(const post_event::PeerSaid& event) { lines_.hear(event.from, event.message); }
+void PostCore::on(const post_event::PeerSaid& event) {
+  std::visit(
+      [&](const auto& message) {
+        if (const CallBody* const body = body_of(message); body != nullptr) lendings_.begin(*body, {});
+      },
+      event.message);
+  lines_.hear(event.from, event.message);
+}
 
 void PostCore::on(const post_event::RankEnded& event) {
   deliveries_.ended(event.process.rank, event.process.generation.counter, event.cause, now_);
@@ -113,7 +156,12 @@ void PostCore::welcome(DoorId door, const PostHello& hello) {
     return turn_away(door, "only a rank of the job serves");
   }
   const PostLimits& limits = options_.limits;
-  out_.emplace_back(post_action::ToDoor{door, PostWelcome{.version = kPostDoorVersion,
+  const std::uint32_t version = std::min(hello.version, kPostDoorVersion);
+  if (version >= kCountedDoorVersion) {
+    answers_.came(door);
+    lendings_.came(door);
+  }
+  out_.emplace_back(post_action::ToDoor{door, PostWelcome{.version = version,
                                                           .host = options_.host_name,
                                                           .meshes = roster_.roster().meshes,
                                                           .calls = limits.calls,
@@ -140,6 +188,7 @@ void PostCore::said(DoorId door, const PostCancel& cancel) {
 
 void PostCore::said(DoorId door, const PostReply& reply) {
   const HeldBody body = bodies_.hold(reply.outcome.body);  // also of one that nobody waits for
+  if (!reply.keeps) lendings_.let_go(door, {.delivery = reply.delivery});
   if (!serving_.contains(door)) return turn_away(door, "it has not come to serve");
   if (!deliveries_.reply(door, reply)) turn_away(door, text("its answer to delivery ", reply.delivery, " is none"));
 }
@@ -168,6 +217,12 @@ void PostCore::said(DoorId door, const PostCard& card) {
   if (!why.empty()) turn_away(door, std::move(why));
 }
 
+void PostCore::said(DoorId door, const PostLetGo& said) {
+  const bool is_answer = said.delivery == 0;
+  lendings_.let_go(door, is_answer ? Lendings::Reading{.delivery = 0, .id = said.id, .rank = said.rank}
+                                   : Lendings::Reading{.delivery = said.delivery});
+}
+
 std::string PostCore::ring_of(const CallKey& call, const WaitRings::Waiter& waiter) {
   const auto deliveries_of = [this](const CallKey& of) {
     std::vector<DeliveryTable::Number> numbers;
@@ -193,8 +248,7 @@ void PostCore::said(DoorId door, const PostCall& call) {
   if (calls_.knows(key)) return turn_away(door, text("call ", call.id, " is under way already"));
   const auto entered = entered_of(call, caller->second, roster_, options_.limits);
   if (!entered.ok()) {
-    out_.emplace_back(post_action::ToDoor{door, PostOver{.id = call.id, .refused = entered.error().message}});
-    return;
+    return answers_.over(door, call.id, entered.error().message);
   }
   calls_.enter(key, *entered, now_);
   distribute(key, entered->ranks,
@@ -207,7 +261,7 @@ void PostCore::end(const CallKey& key, Rank rank, OutcomeKind kind, std::string 
   CallOutcome outcome;
   outcome.kind = kind;
   outcome.text = std::move(text);
-  calls_.end(key, rank, outcome);
+  calls_.end(key, rank, std::move(outcome));
 }
 
 void PostCore::distribute(const CallKey& key, const std::vector<Rank>& ranks, const SharedContent& content) {
@@ -344,8 +398,7 @@ void PostCore::take_back_here(DeliveryTable::Number number) {
 void PostCore::end(DeliveryTable::Done&& done) {
   if (!done.origin.call) return lines_.answer(done.origin, std::move(done.outcome), std::move(done.body));
   routes_.erase({*done.origin.call, done.rank.rank});
-  done.outcome.body = done.body.body();
-  calls_.end(*done.origin.call, done.rank.rank, done.outcome);
+  calls_.end(*done.origin.call, done.rank.rank, std::move(done.outcome), std::move(done.body));
 }
 
 // What the parts have for each other, until nothing is left.
@@ -382,8 +435,7 @@ void PostCore::settle() {
       more = true;
       if (is_routed_again({ended.call, ended.rank}, ended.outcome.kind)) continue;
       routes_.erase({ended.call, ended.rank});
-      ended.outcome.body = ended.body.body();
-      calls_.end(ended.call, ended.rank, ended.outcome);
+      calls_.end(ended.call, ended.rank, std::move(ended.outcome), std::move(ended.body));
     }
     for (const auto& [call, rank] : calls_.take_ended()) windows_.ended(call, rank);
     for (const CallWindows::Part& part : windows_.take_ready()) {

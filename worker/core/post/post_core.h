@@ -29,6 +29,8 @@
 #include "worker/core/post/card_routes.h"
 #include "worker/core/post/card_table.h"
 #include "worker/core/post/delivery_table.h"
+#include "worker/core/post/door_answers.h"
+#include "worker/core/post/lendings.h"
 #include "worker/core/post/peer_lines.h"
 #include "worker/core/post/post_limits.h"
 #include "worker/core/post/post_steps.h"
@@ -54,6 +56,9 @@ class PostCore {
   PostCore& operator=(const PostCore&) = delete;
 
   PostActions step(const PostEvent& event, Instant now);
+  // Some answers wait for the turn's end, so that those that are for one go together.
+  bool has_answers() const { return !answers_.is_empty() || lines_.has_answers(); }
+  PostActions end_turn();
   // Not later than when something is due.
   Instant next_due() const;
 
@@ -66,6 +71,7 @@ class PostCore {
   std::size_t doubted() const { return gate_.size(); }  // asks of callers whom no roster knows yet
   std::size_t bodies() const { return bodies_.held(); }
   std::uint64_t body_bytes() const { return bodies_.bytes(); }
+  std::size_t lendings() const { return lendings_.size(); }  // bodies that are blocks, which somebody may read
 
  private:
   void on(const post_event::DoorSaid& event);
@@ -75,6 +81,7 @@ class PostCore {
   void on(const post_event::PeerDown& event) { lines_.down(event.host); }
   void on(const post_event::RosterCame& event);
   void on(const post_event::RankEnded& event);
+  void on(const post_event::BodyGone& event) { lendings_.gone(event.body); }
   void on(const post_event::Tick& event);
 
   void said(DoorId door, const PostHello& hello);
@@ -83,6 +90,7 @@ class PostCore {
   void said(DoorId door, const PostReply& reply);
   void said(DoorId door, const PostWait& wait);
   void said(DoorId door, const PostCard& card);
+  void said(DoorId door, const PostLetGo& said);
   void turn_away(DoorId door, std::string why);
   void welcome(DoorId door, const PostHello& hello);
 
@@ -104,6 +112,9 @@ class PostCore {
   void deliver(PeerLines::Ordered&& ordered);
   void refuse(const DeliveryOrigin& origin, OutcomeKind kind, std::string why);
   void settle();
+  // What the step has for others, at its end.
+  PostActions finish();
+  void lend_on(const post_action::ToDoor& to, CallBody& body, const Lendings::Reading& reading);
   std::string ring_of(const CallKey& call, const WaitRings::Waiter& waiter);
   void look_at_hosts();
   void tell_failures();
@@ -112,7 +123,9 @@ class PostCore {
   PostOptions options_;
   PostActions out_;
   Bodies bodies_;
+  Lendings lendings_;
   RosterView roster_;
+  DoorAnswers answers_;
   CallTable calls_;
   CallWindows windows_;
   DeliveryTable deliveries_;

@@ -31,6 +31,9 @@ struct PostLimits {
   std::uint64_t card_bytes = limits::kCardBytes;
   std::size_t card_asks = 131'072;  // that wait for cards, and what is kept of them: of a host as above; then kBusy
   std::uint64_t card_ask_bytes = 64U << 20U;
+  // Answers of a turn that go in one message, to a door or to another host.
+  std::size_t together = kAnswersTogether;
+  std::size_t together_bytes = kAnswersTogetherBytes;
   InLineLimits line;  // what is kept for each other host
 };
 

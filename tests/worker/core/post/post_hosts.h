@@ -76,7 +76,11 @@ class PostCoreTest : public ::testing::Test {
   explicit PostCoreTest(PostLimits limits = {}) { hosts_.emplace_back(0, limits), hosts_.emplace_back(1, limits); }
 
   void feed(std::uint32_t host, const PostEvent& event) {
-    for (PostAction& action : hosts_[host].core.step(event, now_)) {
+    keep(host, hosts_[host].core.step(event, now_));
+    keep(host, hosts_[host].core.end_turn());
+  }
+  void keep(std::uint32_t host, PostActions actions) {
+    for (PostAction& action : actions) {
       if (auto* message = std::get_if<post_action::ToPeer>(&action)) {
         hosts_[host].to_peer.push_back(std::move(*message));
       } else {
