@@ -10,6 +10,7 @@
 #include "transport/base/marks.h"
 #include "transport/base/text.h"
 #include "transport/messages/describe_end.h"
+#include "transport/process/processor_times.h"
 #include "transport/wire/sealed_memory.h"
 #include "transport/wire/seqpacket_socket.h"
 
@@ -116,7 +117,7 @@ void ServantChannel::connect() {
   }
   ChannelHandlers handlers;
   handlers.on_frame = [this](const Frame& frame, const std::vector<UniqueFd>& /*descriptors*/) {
-    heard_ = loop_.now();
+    silence_.heard(loop_.now(), waited());
     if (is_a<KeeperPong>(frame.header)) return;
     const Status taken = handlers_.on_frame(frame);
     if (taken.ok()) return;
@@ -126,6 +127,8 @@ void ServantChannel::connect() {
     closed();
     connect_later();
   };
+  const auto peer = peer_credentials(socket->get());
+  pid_ = peer.ok() ? peer->pid : 0;
   auto channel = SeqpacketChannel::create(loop_, std::move(*socket), std::move(handlers));
   if (!channel.ok()) return connect_later();
   channel_ = std::move(*channel);
@@ -137,18 +140,23 @@ void ServantChannel::connect() {
 
 void ServantChannel::watch() {
   if (options_.answers_within == Duration::zero() || leaving_) return;
-  heard_ = loop_.now();
-  ask_at_ = heard_;
+  silence_.heard(loop_.now(), waited());
+  ask_at_ = loop_.now();
   ask();
 }
 
-// Time in which this loop itself was late is nobody's silence: what was answered meanwhile is read first.
+// Its main thread's: that is the one that answers.
+Duration ServantChannel::waited() const {
+  const auto times = pid_ > 0 ? processor_times(pid_) : std::nullopt;
+  return times ? times->waited : Duration::zero();
+}
+
 void ServantChannel::ask() {
   loop_.cancel(ask_timer_);
   if (!channel_ || deaf_) return;
   const Duration late = loop_.now() - ask_at_;
-  if (late > kAskPeriod) heard_ = std::min(loop_.now(), heard_ + late);
-  if (generation_ && loop_.now() >= heard_ + options_.answers_within) {
+  if (late > kAskPeriod) silence_.did_not_look(late, loop_.now());  // what was answered meanwhile is read first
+  if (generation_ && silence_.is_too_long(loop_.now(), waited())) {
     deaf_ = true;
     return orders_.kill({options_.process, *generation_});  // its end is told by the keeper
   }

@@ -7,6 +7,8 @@
 //
 // Thread: the loop's. Lifetime: within the loop's.
 
+#include <sys/types.h>
+
 #include <functional>
 #include <memory>
 #include <optional>
@@ -23,6 +25,7 @@
 #include "transport/wire/frame.h"
 #include "transport/wire/messages.h"
 #include "transport/wire/seqpacket_channel.h"
+#include "worker/core/servant_silence.h"
 
 namespace monarch::daemon {
 
@@ -37,7 +40,8 @@ struct ServantOptions {
   JobUuid job;
   Duration memory_patience;  // so long its memory may take to be given back, beyond what another process does
   std::string when_it_ends;  // what that means, in words
-  // It is killed once it has answered nothing for so long; zero: it may be busy for any time.
+  // It is killed once it has answered nothing for so long, in which it could have run; zero: it may be busy for any
+  // time.
   Duration answers_within = Duration::zero();
 };
 
@@ -58,7 +62,11 @@ class ServantChannel {
   };
 
   ServantChannel(EventLoop& loop, ServantOptions options, ServantOrders orders, Handlers handlers)
-      : loop_(loop), options_(std::move(options)), orders_(std::move(orders)), handlers_(std::move(handlers)) {}
+      : loop_(loop),
+        options_(std::move(options)),
+        orders_(std::move(orders)),
+        handlers_(std::move(handlers)),
+        silence_(options_.answers_within) {}
   ServantChannel(const ServantChannel&) = delete;
   ServantChannel& operator=(const ServantChannel&) = delete;
   ~ServantChannel();
@@ -85,6 +93,7 @@ class ServantChannel {
   void closed();
   void watch();
   void ask();
+  Duration waited() const;
 
   EventLoop& loop_;
   const ServantOptions options_;
@@ -101,7 +110,8 @@ class ServantChannel {
   TimerId connect_timer_ = 0;
   TimerId ask_timer_ = 0;  // while it is connected, and is to answer
   Instant ask_at_;
-  Instant heard_;
+  pid_t pid_ = 0;  // of who is at the other end; 0: unknown
+  ServantSilence silence_;
   std::uint64_t asked_ = 0;
   bool deaf_ = false;  // this daemon has had it killed for that
 };

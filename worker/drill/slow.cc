@@ -10,6 +10,7 @@
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
 #include "transport/process/cpu_affinity.h"
+#include "transport/process/processor_times.h"
 #include "transport/process/read_small.h"
 #include "worker/core/strike_plan.h"
 #include "worker/drill/effect.h"
@@ -38,25 +39,12 @@ std::vector<ProcessEntry> threads_of(const std::vector<ProcessEntry>& processes)
   return threads;
 }
 
-struct ThreadTimes {
-  Duration ran;
-  Duration waited;
-};
-using TimesByThread = std::map<std::pair<pid_t, unsigned long long>, ThreadTimes>;
+using TimesByThread = std::map<std::pair<pid_t, unsigned long long>, ProcessorTimes>;
 
-// By the kernel's account of each thread: nanoseconds that it ran, and that it waited to run (sched-stats of Linux's
-// documentation).
 TimesByThread times_of(const std::vector<ProcessEntry>& threads) {
   TimesByThread times;
   for (const ProcessEntry& thread : threads) {
-    const std::string told = read_small(text("/proc/", thread.pid, "/schedstat")).value_or("");
-    std::int64_t ran = 0;
-    std::int64_t waited = 0;
-    const char* const end = told.data() + told.size();
-    const auto first = std::from_chars(told.data(), end, ran);
-    if (first.ec != std::errc() || first.ptr == end) continue;
-    if (std::from_chars(first.ptr + 1, end, waited).ec != std::errc()) continue;
-    times[{thread.pid, thread.start}] = {Duration::nanoseconds(ran), Duration::nanoseconds(waited)};
+    if (const auto now = processor_times(thread.pid)) times[{thread.pid, thread.start}] = *now;
   }
   return times;
 }
@@ -140,7 +128,7 @@ class Slow final : public Effect {
       use = {.ran = {}, .waited = {}, .over = boot_now() - from};
       for (const auto& [thread, times] : after) {
         const auto known = before.find(thread);
-        const ThreadTimes old = known == before.end() ? ThreadTimes{} : known->second;
+        const ProcessorTimes old = known == before.end() ? ProcessorTimes{} : known->second;
         use.ran = use.ran + (times.ran - old.ran);
         use.waited = use.waited + (times.waited - old.waited);
       }
