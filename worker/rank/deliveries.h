@@ -46,8 +46,8 @@ class Deliveries {
   // It lives until it is answered.
   monarch_delivery_v1* add(std::uint64_t id, const DoorThread::Connection& by, ActorThread* actor,
                            const DoorBody& arguments = {});
-  // Sends the outcome, with the bytes of its value. The delivery is no more. kHasRead: who runs it reads its arguments no
-  // more; where others do, the post hears so, and again when they do not.
+  // Sends the outcome, with the bytes of its value. The delivery is no more. kHasRead: who runs it reads its arguments
+  // no more; where others do, the post hears so, and again when they do not.
   enum class Arguments : std::uint8_t { kMayBeRead, kHasRead };
   void answer(monarch_delivery_v1* delivery, CallOutcome outcome, const BodyPieces& value,
               Arguments arguments = Arguments::kMayBeRead);

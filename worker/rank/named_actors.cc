@@ -56,6 +56,7 @@ ActorThread* NamedActors::find(const std::string& name) {
 
 PostHello NamedActors::hello(const RankPlace& place) {
   PostHello hello;
+  hello.version = kPostDoorVersion;
   hello.mesh = place.mesh;
   hello.rank = place.rank;
   hello.generation = place.generation;

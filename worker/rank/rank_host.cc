@@ -26,6 +26,7 @@ std::string_view view_of(monarch_bytes_v1 bytes) {
 
 PostHello caller_hello(const RankPlace& place, bool watches) {
   PostHello hello;
+  hello.version = kPostDoorVersion;
   hello.mesh = place.mesh;
   hello.rank = place.rank;
   hello.generation = place.generation;

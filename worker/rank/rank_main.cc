@@ -56,6 +56,7 @@ using Actors = std::map<std::string, std::unique_ptr<ActorThread>>;
 
 PostHello serving_hello(const RankProcess& process, const Actors& actors) {
   PostHello hello;
+  hello.version = kPostDoorVersion;
   hello.mesh = process.place.mesh;
   hello.rank = process.place.rank;
   hello.generation = process.place.generation;

@@ -126,10 +126,10 @@ struct Sender : monarch::Actor {
     kept_.drop();
     const auto one = readers.at("gpu", 0).at("host", 0);
     std::set<std::string> before;
-    for (int i = 0; i < 40; ++i) {
-      const Buffer buffer(std::string(kMostWords * sizeof(std::uint64_t), 'x'));
+    for (int i = 0; i < 12; ++i) {
+      const Buffer buffer(std::string(kMostWords, 'x'));
       (void)one.call_one<&Reader::take>(buffer, false).get();
-      if (i == 20) {
+      if (i == 6) {
         for (const auto& [inode, size] : memory("rw-s")) before.insert(inode);
       }
     }

@@ -26,7 +26,7 @@ class KeptMappings {
   KeptMappings& operator=(const KeptMappings&) = delete;
 
   // All of that memory; kInvalid: it is none that is lent. Where too much is kept, that which was asked for longest ago
-  // is let go; what somebody reads is not, and where that is too much already this is mapped for the one who asks alone.
+  // is let go; what somebody reads is not, and where that is too much already this is mapped for who asks alone.
   Result<std::shared_ptr<const MappedMemory>> map(int fd);
   // What nobody reads is let go.
   void clear();
