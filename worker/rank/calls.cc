@@ -19,6 +19,8 @@ namespace {
 constexpr Duration kPostPatience = Duration::seconds(5);
 // A post that lives says itself that a deadline has passed, and what has ended until then.
 constexpr Duration kPostsWord = Duration::milliseconds(100);
+// Who has so many more calls under way than those that are waited for calls on while another thread reads.
+constexpr std::size_t kManyMore = 8;
 // What callbacks call while the post is away.
 constexpr std::size_t kUnsent = 1'024;
 // One that is busy with what this process has called says it later.
@@ -57,7 +59,7 @@ void Calls::stop() {
     const std::lock_guard lock(mutex_);
     left.swap(calls_);
     dues_.clear();
-    attended_ = 0;
+    attended_ = under_way_ = 0;
   }
   for (const auto& [number, call] : left) end(call, {MONARCH_GONE, "this process ends"});
 }
@@ -66,20 +68,21 @@ Result<std::shared_ptr<DoorThread>> Calls::door() {
   const std::lock_guard lock(starting_);
   if (stopped_) return Error{ErrorCode::kGone, "this process is about to end"};
   if (door_ == nullptr) {
-    MONARCH_ASSIGN(door_, DoorThread::start(door_path_, hello_,
-                                            {.came =
-                                                 [this](const DoorThread::Connection& connection) {
-                                                   came(connection);
-                                                   send_unsent(connection);
-                                                 },
-                                             .heard = [this](const DoorThread::Connection&,
-                                                             DoorClient::Heard& heard) { this->heard(heard); },
-                                             .ended = [this](const DoorThread::Connection& connection,
-                                                             const std::string& why) { end_all_of(connection, why); },
-                                             .look = [this] { return expire(); },
-                                             .wanted = [this] { return attended_ > 0; },
-                                             .cut_off = cut_off_},
-                                            memory_));
+    MONARCH_ASSIGN(
+        door_, DoorThread::start(
+                   door_path_, hello_,
+                   {.came =
+                        [this](const DoorThread::Connection& connection) {
+                          came(connection);
+                          send_unsent(connection);
+                        },
+                    .heard = [this](const DoorThread::Connection&, DoorClient::Heard& heard) { this->heard(heard); },
+                    .ended = [this](const DoorThread::Connection& connection,
+                                    const std::string& why) { end_all_of(connection, why); },
+                    .look = [this] { return expire(); },
+                    .wanted = [this](std::size_t waiting) { return wants_own_thread(waiting); },
+                    .cut_off = cut_off_},
+                   memory_));
   }
   return door_;
 }
@@ -173,6 +176,7 @@ std::uint64_t Calls::call(const monarch_call_v1& asked) {
 
 bool Calls::enter(std::uint64_t number, const Call& call) {
   Call& entered = calls_.emplace(number, call).first->second;
+  ++under_way_;
   if (!call.any_thread) attend(entered);
   if (!call.deadline) return false;
   const Instant due = *call.deadline + kPostsWord;
@@ -185,7 +189,10 @@ bool Calls::enter(std::uint64_t number, const Call& call) {
 void Calls::forget(std::uint64_t number, const Call& call) {
   if (call.deadline) dues_.erase({*call.deadline + kPostsWord, number});
   if (call.attended) --attended_;
+  --under_way_;
 }
+
+bool Calls::wants_own_thread(std::size_t waiting) const { return attended_ > 0 || under_way_ >= waiting + kManyMore; }
 
 void Calls::attend(Call& call) {
   if (!std::exchange(call.attended, true)) ++attended_;

@@ -107,6 +107,8 @@ class Calls {
   std::shared_ptr<DoorThread> open_door();  // nullptr: nothing has been called yet
   // True: the thread of the door has to look for it sooner than it was about to.
   bool enter(std::uint64_t number, const Call& call);
+  // More is under way than what so many threads read for.
+  bool wants_own_thread(std::size_t waiting) const;
   // What is kept of it beside calls_.
   void forget(std::uint64_t number, const Call& call);
   void attend(Call& call);
@@ -138,7 +140,9 @@ class Calls {
   const std::shared_ptr<DoorMemory> memory_;  // owners: the doors of a process
   std::mutex mutex_;
   std::map<std::uint64_t, Call> calls_;
-  std::atomic<std::size_t> attended_{0};              // of these
+  // Of these; the thread that reads looks without the lock.
+  std::atomic<std::size_t> under_way_{0};
+  std::atomic<std::size_t> attended_{0};
   std::set<std::pair<Instant, std::uint64_t>> dues_;  // of those with a deadline, a little later than that
   Instant next_look_ = Instant::never();
   std::vector<Unsent> unsent_;

@@ -115,7 +115,7 @@ void DoorReader::hand_on() {
   if (connection_ == nullptr || ended_) return;
   if (Waiter* const next = next_waiter()) return next->changed.notify_one();
   if (!waiters_.empty()) return;  // each is about to look, and reads or leaves then
-  if (handlers_.wanted && handlers_.wanted()) return raise_event(wake_.get());
+  if (is_wanted()) return summon_own();
   if (!alarmed_) set_alarm(true);
 }
 
@@ -133,7 +133,13 @@ void DoorReader::wake(const void* key) {
 
 void DoorReader::attend() {
   const std::lock_guard lock(mutex_);
-  if (connection_ != nullptr && reader_ == nullptr && !own_) raise_event(wake_.get());
+  if (connection_ != nullptr && reader_ == nullptr && !own_) summon_own();
+}
+
+void DoorReader::summon_own() {
+  own_ = true;
+  if (alarmed_) set_alarm(false);
+  raise_event(wake_.get());
 }
 
 bool DoorReader::later(std::function<void()> run) {
@@ -198,6 +204,10 @@ Result<DoorReader::Served> DoorReader::serve(Instant until, int stop) {
   if (!word) return clear_event(wake_.get()) ? Served::kWoken : Served::kNothing;
   lock.lock();
   handle(lock, connection, nullptr);
+  if (own_ && next_waiter() != nullptr && may_take()) {
+    own_ = false;
+    hand_on();
+  }
   return Served::kMessage;
 }
 

@@ -2,9 +2,9 @@
 
 // DoorReader: reading a door is a role, which one thread has at a time. A thread that waits for something that comes by
 // the door has it, so that nobody has to wake that thread; else the door's own thread, which takes it once nobody has
-// had it for a millisecond, and at once where something is wanted for which nobody waits here. Whoever has the role
-// handles what comes, one message at a time, without a lock. A thread that waits takes the role from the door's own
-// between two messages, and lets it go to the next one that waits.
+// had it for a millisecond, and at once where more is wanted than what they wait for. Whoever has the role handles what
+// comes, one message at a time, without a lock. A thread that waits takes the role from the door's own where that is
+// not wanted, and lets it go to the next one that waits.
 //
 // WARNING: the door's own thread never looks from time to time whether it is needed. With one such thread a rank a call
 // of 64 ranks took half as long again.
@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -36,8 +37,9 @@ class DoorReader {
   using Connection = std::shared_ptr<DoorClient>;
   struct Handlers {
     std::function<void(const Connection&, DoorClient::Heard&)> heard;
-    // Something is to be read soon, and nobody need be in wait() for it. It must not wait. Empty: never.
-    std::function<bool()> wanted = {};
+    // More is to be read soon than what so many threads in wait() wait for: the door's own thread had better read. It
+    // must not wait. Empty: never.
+    std::function<bool(std::size_t waiting)> wanted = {};
   };
 
   static Result<std::unique_ptr<DoorReader>> make(Handlers handlers);
@@ -83,7 +85,8 @@ class DoorReader {
 
   explicit DoorReader(Handlers handlers) : handlers_(std::move(handlers)) {}
   // From the door's own thread, too: what that handles is over before anything else is handled.
-  bool may_take() const { return connection_ != nullptr && !ended_ && reader_ == nullptr; }
+  bool may_take() const { return connection_ != nullptr && !ended_ && reader_ == nullptr && !(own_ && is_wanted()); }
+  bool is_wanted() const { return handlers_.wanted && handlers_.wanted(waiters_.size()); }
   bool is_handled() const { return handler_.load() != std::thread::id(); }
   void take(Waiter& waiter);
   void read(Lock& lock, Waiter& waiter, Instant until);
@@ -91,6 +94,8 @@ class DoorReader {
   void leave(Waiter& waiter);
   // To one that waits, to the door's thread at once, or to that in a while.
   void hand_on();
+  // The door's own thread has it from here on.
+  void summon_own();
   // The first that is not about to look whether it is done; nullptr: there is none.
   Waiter* next_waiter() const;
   // What is there to be heard, if this thread may still read.

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -34,7 +35,7 @@ class DoorThread {
     std::function<void(const Connection&, const std::string& why)> ended;  // wait() does not give it any more
     // It is called whenever the post has said nothing until then, or was woken; the time of its next call.
     std::function<Instant()> look = {};
-    std::function<bool()> wanted = {};  // see DoorReader
+    std::function<bool(std::size_t waiting)> wanted = {};  // see DoorReader
     // This process lives and no call reaches it any more, by no fault of the post: its descriptors were closed by
     // somebody else in it, or none is to be had. It is the thread's last word, within some seconds of that.
     std::function<void(const std::string& why)> cut_off = {};

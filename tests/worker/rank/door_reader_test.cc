@@ -44,7 +44,7 @@ class DoorReaderTest : public SilentDoor {
         {.came = [](const DoorThread::Connection&) {},
          .heard = [this](const DoorThread::Connection&, DoorClient::Heard& heard) { this->heard(heard); },
          .ended = [this](const DoorThread::Connection&, const std::string&) { ended(); },
-         .wanted = [this] { return wanted_.load(); }});
+         .wanted = [this](std::size_t) { return wanted_.load(); }});
     ASSERT_TRUE(started.ok());
     thread_ = std::move(*started);
     ASSERT_NE(thread_->wait(boot_now() + kPatience), nullptr);
@@ -149,13 +149,26 @@ TEST_F(DoorReaderTest, IsWhoeverWaits) {
 
 TEST_F(DoorReaderTest, IsTheDoorsOwnThreadOnceNobodyWaits) {
   for (const bool wanted : {false, true}) {
-    wanted_ = wanted;
     Waiting waiting = wait_for(wanted ? 1 : 2);
     (void)reader_among({waiting.thread});
+    wanted_ = wanted;
     EXPECT_EQ(reader_of(wanted ? 1 : 2), waiting.thread);
     EXPECT_TRUE(waiting.ended.get());
     EXPECT_EQ(reader_of(kNoise), own_);
   }
+}
+
+TEST_F(DoorReaderTest, IsTheDoorsOwnThreadWhileMoreIsWantedThanThat) {
+  wanted_ = true;
+  Waiting waiting = wait_for(1);
+  EXPECT_EQ(reader_of(kNoise), own_);
+  EXPECT_EQ(reader_of(1), own_);
+  ASSERT_EQ(waiting.ended.wait_for(kFuturePatience), std::future_status::ready);
+  Waiting other = wait_for(2);
+  EXPECT_EQ(reader_of(kNoise), own_);
+  wanted_ = false;
+  EXPECT_EQ(reader_among({other.thread}), other.thread);
+  EXPECT_EQ(reader_of(2), other.thread);
 }
 
 TEST_F(DoorReaderTest, LetsGoWhenItsTimeIsUp) {
