@@ -130,11 +130,13 @@ struct VaultAsk {
   std::string digest;
   std::uint64_t offset = 0;
   std::uint32_t length = 0;
+  std::uint64_t number = 0;  // of this asker's; they may come as the body of that number (transport/peers/body_links.h)
   bool operator==(const VaultAsk&) const = default;
 };
-MONARCH_MESSAGE(VaultAsk, 132, key, digest, offset, length)
+MONARCH_MESSAGE(VaultAsk, 132, key, digest, offset, length, number)
+MONARCH_ADDED_FIELDS(VaultAsk, 1)
 
-// vault → vault, the answer to an ask. The bytes are a frame of their own.
+// vault → vault, the answer to an ask. The bytes are a frame of their own; where they come as a body, nothing is said.
 struct VaultPiece {
   VaultKey key;
   std::string digest;

@@ -1,8 +1,8 @@
 #pragma once
 
 // BodyCipher: what the pieces of one direction of a connection for bodies are sealed by, and opened: AES-256-GCM where
-// the processor has it, else ChaCha20-Poly1305. OpenSSL's AES is nearly twice as fast as libsodium's; both make the same
-// bytes, so either end may have either.
+// the processor has it, else ChaCha20-Poly1305. OpenSSL's AES is nearly twice as fast as libsodium's; both make the
+// same bytes, so either end may have either.
 //
 // Thread: one. Lifetime: its own.
 

@@ -62,6 +62,12 @@ void BodyLinks::send(HostId host, PeerVia via, std::string_view bytes, std::shar
   look_at_interest(link);
 }
 
+void BodyLinks::send(HostId host, PeerVia via, std::uint64_t number, std::shared_ptr<const MappedMemory> body) {
+  Link& link = links_.at({host, via});
+  link.stream->send(number, std::move(body));
+  look_at_interest(link);
+}
+
 bool BodyLinks::comes_by(HostId host, PeerVia via, std::uint64_t link) const {
   const auto found = links_.find({host, via});
   return found != links_.end() && found->second.id == link;
@@ -94,10 +100,10 @@ void BodyLinks::heard(HostId from, PeerVia via, const BodyLinkWord& word) {
 bool BodyLinks::listen() {
   if (listener_.socket.valid()) return true;
   if (refused_) return false;
-  auto listener = listen_for_hosts(options_.address, options_.first_port, options_.last_port, "large bodies of calls");
+  auto listener = listen_for_hosts(options_.address, options_.first_port, options_.last_port, options_.carries);
   refused_ = !listener.ok();
   if (refused_) {
-    log_warn("large bodies go the slower way: ", listener.error().message);
+    log_warn(options_.carries, " go the slower way: ", listener.error().message);
     return false;
   }
   listener_ = std::move(*listener);
@@ -240,9 +246,12 @@ Status BodyLinks::connect(const Way& way, Link& link) {
 void BodyLinks::begin(const Way& way, Link& link, bool dials) {
   link.phase = Phase::kProving;
   const int fd = link.socket.get();
-  link.stream = std::make_unique<BodyStream>(
-      std::move(link.socket), pool_,
-      BodyStream::Options{.secret = link.secret, .dials = dials, .with_aes = link.with_aes, .most = options_.most});
+  BodyStream::Options options{
+      .secret = link.secret, .dials = dials, .with_aes = link.with_aes, .most = options_.most, .on_part = {}};
+  if (handlers_.on_part) {
+    options.on_part = [this, way](const BodyStream::Part& part) { handlers_.on_part(way.first, way.second, part); };
+  }
+  link.stream = std::make_unique<BodyStream>(std::move(link.socket), pool_, options);
   if (link.watch == 0) {
     const std::uint64_t id = link.id;
     const auto watch =

@@ -42,6 +42,7 @@ class BodyLinks {
     std::uint16_t first_port = 0;
     std::uint16_t last_port = 0;
     std::uint64_t most = 0;  // bytes of one body
+    std::string carries = "large bodies of calls";
     bool with_aes = BodyCipher::has_aes();
   };
   struct Handlers {
@@ -50,6 +51,9 @@ class BodyLinks {
     std::function<void(HostId, PeerVia)> on_lost;
     std::function<void(HostId, PeerVia, const BodyLinkWord&)> say;
     std::function<std::string(HostId)> address_of;  // empty: nobody knows
+    // Optional. Where there is one, bodies are handed over as they come (BodyStream::Part); then on_body, without
+    // memory. It must not use the links.
+    std::function<void(HostId, PeerVia, const BodyStream::Part&)> on_part = {};
   };
 
   BodyLinks(EventLoop& loop, MemoryPool& pool, Options options, Handlers handlers);
@@ -67,6 +71,8 @@ class BodyLinks {
     const std::string_view bytes = body->bytes();
     send(host, via, bytes, std::move(body));
   }
+  // By a number that the other side gave.
+  void send(HostId host, PeerVia via, std::uint64_t number, std::shared_ptr<const MappedMemory> body);
   // Whether what goes by that one may still arrive.
   bool comes_by(HostId host, PeerVia via, std::uint64_t link) const;
   void heard(HostId from, PeerVia via, const BodyLinkWord& word);

@@ -55,7 +55,7 @@ BodyStream::BodyStream(UniqueFd socket, MemoryPool& pool, const Options& options
 }
 
 BodyStream::~BodyStream() {
-  if (coming_) pool_.give_back(std::move(coming_->memory));
+  if (coming_ && coming_->memory) pool_.give_back(std::move(*coming_->memory));
 }
 
 // ---- Sending.
@@ -154,16 +154,31 @@ Status BodyStream::begin_body(std::string_view words) {
   if (coming_ || bytes == 0 || bytes > options_.most) {
     return Error{ErrorCode::kInvalid, text("a body of ", bytes, " bytes")};
   }
-  MONARCH_ASSIGN(MemoryPool::Filling memory, pool_.fill(bytes));
-  coming_ = Coming{.number = number, .bytes = bytes, .here = 0, .memory = std::move(memory)};
+  Coming coming{.number = number, .bytes = bytes, .here = 0, .memory = {}};
+  if (!options_.on_part) {
+    MONARCH_ASSIGN(coming.memory, pool_.fill(bytes));
+  }
+  coming_ = std::move(coming);
   return {};
+}
+
+// A part is opened where it has come, and handed over from there.
+bool BodyStream::open_part(std::size_t size) {
+  if (coming_->memory) return open(coming_->memory->block->start() + coming_->here);
+  if (!open(in_piece_.get())) return false;
+  options_.on_part(
+      {.number = coming_->number, .bytes = coming_->bytes, .at = coming_->here, .here = {in_piece_.get(), size}});
+  return true;
 }
 
 Result<BodyStream::Arrived> BodyStream::end_body() {
   Coming whole = *std::exchange(coming_, std::nullopt);
-  const std::uint64_t block = whole.memory.number;
-  MONARCH_ASSIGN(UniqueFd memory, pool_.lend(std::move(whole.memory)));
-  return Arrived{.number = whole.number, .memory = std::move(memory), .bytes = whole.bytes, .block = block};
+  Arrived arrived{.number = whole.number, .memory = {}, .bytes = whole.bytes};
+  if (whole.memory) {
+    arrived.block = whole.memory->number;
+    MONARCH_ASSIGN(arrived.memory, pool_.lend(std::move(*whole.memory)));
+  }
+  return arrived;
 }
 
 Status BodyStream::open_piece(std::vector<Arrived>& arrived) {
@@ -181,7 +196,7 @@ Status BodyStream::open_piece(std::vector<Arrived>& arrived) {
     }
     case Piece::kBytes: {
       const bool fits = size > 0 && coming_ && size <= coming_->bytes - coming_->here;
-      if (!fits || !open(coming_->memory.block->start() + coming_->here)) return none;
+      if (!fits || !open_part(size)) return none;
       coming_->here += size;
       if (coming_->here < coming_->bytes) return {};
       MONARCH_ASSIGN(Arrived whole, end_body());

@@ -1,9 +1,9 @@
 #pragma once
 
 // BodyStream: one connection between two processes by which large bodies go from memory of the one into memory of the
-// other, encrypted and authenticated (body_cipher.h), with keys of this connection alone. Each body goes as pieces, each
-// of which is opened whole before a byte of it is believed. A piece is sealed from where the body lies, and opened to
-// where it is going to lie.
+// other, encrypted and authenticated (body_cipher.h), with keys of this connection alone. Each body goes as pieces,
+// each of which is opened whole before a byte of it is believed. A piece is sealed from where the body lies, and opened
+// to where it is going to lie; or it is handed over as it comes, to who has a place of his own for it.
 //
 // Nothing here waits: who has it polls for what it wants.
 //
@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,15 +37,24 @@ class BodyStream {
 
   struct Arrived {
     std::uint64_t number = 0;
-    UniqueFd memory;  // begins with the body, for reading
+    UniqueFd memory;  // begins with the body, for reading; none where parts are handed over
     std::uint64_t bytes = 0;
     std::uint64_t block = 0;  // of the pool; 0: it is none
+  };
+  // What has come of a body, right behind what came before; it stays there only while it is being handed over.
+  struct Part {
+    std::uint64_t number = 0;
+    std::uint64_t bytes = 0;  // of the body
+    std::uint64_t at = 0;
+    std::string_view here;
   };
   struct Options {
     std::string secret;      // of kBodySecretBytes, that both have and nobody else
     bool dials = false;      // the two directions have a key each
     bool with_aes = true;    // both say whether they have it; else neither uses it
     std::uint64_t most = 0;  // bytes of one body
+    // Where there is one it is given all bodies, and what has arrived has no memory. It must not use the stream.
+    std::function<void(const Part&)> on_part = {};
   };
 
   // A connected, non-blocking socket. It begins with a hello of ours.
@@ -92,6 +102,7 @@ class BodyStream {
   Result<bool> read_piece(std::uint64_t& done);
   Status open_piece(std::vector<Arrived>& arrived);
   Status begin_body(std::string_view words);
+  bool open_part(std::size_t size);
   Result<Arrived> end_body();
   bool open(char* into);
 
@@ -116,7 +127,7 @@ class BodyStream {
     std::uint64_t number = 0;
     std::uint64_t bytes = 0;
     std::uint64_t here = 0;
-    MemoryPool::Filling memory;
+    std::optional<MemoryPool::Filling> memory;  // none where parts are handed over
   };
   std::optional<Coming> coming_;
 };

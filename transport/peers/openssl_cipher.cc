@@ -1,9 +1,10 @@
 // AES-256-GCM of OpenSSL's libcrypto: GCM by its modes (openssl/modes.h), over its code for processors that have AES.
 //
-// WARNING: the usual way to it (EVP_EncryptInit(3)) would bring all ciphers of libcrypto into the worker, 4.5 MB and half
-// a MiB of memory in each process, and have it read its configuration from the disk of the host (OPENSSL_init_crypto(3)).
-// These three functions are in no header: their names have been the same since 1.0.1, a build looks for them
-// (meson.build), and what they make is compared with what libsodium makes before they are used (BodyCipher::make).
+// WARNING: the usual way to it (EVP_EncryptInit(3)) would bring all ciphers of libcrypto into the worker, 4.5 MB and
+// half a MiB of memory in each process, and have it read its configuration from the disk of the host
+// (OPENSSL_init_crypto(3)). These three functions are in no header: their names have been the same since 1.0.1, a build
+// looks for them (meson.build), and what they make is compared with what libsodium makes before they are used
+// (BodyCipher::make).
 
 #include <openssl/aes.h>
 #include <openssl/modes.h>

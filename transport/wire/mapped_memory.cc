@@ -1,6 +1,7 @@
 #include "transport/wire/mapped_memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -11,7 +12,17 @@ namespace monarch {
 Result<std::shared_ptr<const MappedMemory>> MappedMemory::map(int fd, std::size_t size) {
   void* const start = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
   if (start == MAP_FAILED) return errno_error(text("mapping ", size, " bytes"), errno);
-  return std::shared_ptr<const MappedMemory>(new MappedMemory(start, size));
+  return std::shared_ptr<const MappedMemory>(new MappedMemory(start, size, 0));
+}
+
+// WARNING: a shared mapping of a descriptor that may write counts as a writer, and nothing is sealed against writing
+// while there is one; before Linux 6.7 nothing that is sealed so is mapped shared at all (fcntl(2), F_SEAL_WRITE).
+Result<std::shared_ptr<const MappedMemory>> MappedMemory::map_part(int fd, std::uint64_t from, std::size_t size) {
+  static const auto kPage = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const auto skipped = static_cast<std::size_t>(from % kPage);
+  void* const start = ::mmap(nullptr, skipped + size, PROT_READ, MAP_PRIVATE, fd, static_cast<off_t>(from - skipped));
+  if (start == MAP_FAILED) return errno_error(text("mapping ", size, " bytes from ", from, " on"), errno);
+  return std::shared_ptr<const MappedMemory>(new MappedMemory(start, skipped + size, skipped));
 }
 
 MappedMemory::~MappedMemory() { (void)::munmap(start_, size_); }

@@ -8,6 +8,7 @@
 // Thread: any.
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 
@@ -19,17 +20,20 @@ class MappedMemory {
  public:
   // `size`: at least a byte. Owners: whoever reads there.
   static Result<std::shared_ptr<const MappedMemory>> map(int fd, std::size_t size);
+  // Bytes from there on, of memory that nobody writes any more; it may be sealed before or while they are mapped so.
+  static Result<std::shared_ptr<const MappedMemory>> map_part(int fd, std::uint64_t from, std::size_t size);
   MappedMemory(const MappedMemory&) = delete;
   MappedMemory& operator=(const MappedMemory&) = delete;
   ~MappedMemory();
 
-  std::string_view bytes() const { return {static_cast<const char*>(start_), size_}; }
+  std::string_view bytes() const { return {static_cast<const char*>(start_) + skipped_, size_ - skipped_}; }
 
  private:
-  MappedMemory(void* start, std::size_t size) : start_(start), size_(size) {}
+  MappedMemory(void* start, std::size_t size, std::size_t skipped) : start_(start), size_(size), skipped_(skipped) {}
 
   void* start_;
   std::size_t size_;
+  std::size_t skipped_;  // before what was asked for
 };
 
 }  // namespace monarch

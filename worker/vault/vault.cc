@@ -39,7 +39,8 @@ Result<std::unique_ptr<Vault>> Vault::start(VaultSetup setup, SignalFd& signals)
 Vault::Vault(VaultSetup setup, CurveKeyPair keys)
     : setup_(std::move(setup)),
       keys_(std::move(keys)),
-      core_({.host = setup_.host, .host_name = setup_.host_name, .memory = setup_.memory}) {}
+      core_({.host = setup_.host, .host_name = setup_.host_name, .memory = setup_.memory}),
+      memory_(setup_.memory) {}
 
 Status Vault::open(SignalFd& signals) {
   MONARCH_ASSIGN(loop_, EventLoop::create());
@@ -48,12 +49,22 @@ Status Vault::open(SignalFd& signals) {
   zmq_loop_ = std::make_unique<ZmqLoop>(*loop_);
   MONARCH_ASSIGN([[maybe_unused]] const WatchId watched,
                  loop_->watch(signals.descriptor(), Interest::kRead, [this](Readiness) { loop_->stop(); }));
+  MONARCH_TRY(open_links());
+  return open_doors();
+}
+
+Status Vault::open_links() {
   std::random_device random;
   PeerLinks::Handlers heard{
       .on_message = [this](HostId from, PeerVia via, const FrameHeader& header,
                            std::vector<ZmqFrame>&& frames) { return on_peer(from, via, header, frames); },
       .on_up = [this](HostId host) { feed(vault_event::PeerUp{host}); },
-      .on_down = [](HostId) {}};  // what is missing is asked for again, by and by
+      // What is missing is asked for again, by and by.
+      .on_down = [this](HostId host) { pieces_->drop(host, PeerVia::kOurs); },
+      .on_scarce =
+          [this](bool scarce) {
+            if (pieces_) pieces_->rest(scarce);
+          }};
   MONARCH_ASSIGN(links_, PeerLinks::open(*context_, *zmq_loop_, keys_,
                                          {.kind = "vault",
                                           .job = setup_.job,
@@ -62,6 +73,23 @@ Status Vault::open(SignalFd& signals) {
                                           .link = bulk_options(),
                                           .seed = random()},
                                          std::move(heard)));
+  PieceLinks::Handlers pieces{
+      .on_piece =
+          [this](HostId from, PeerVia via, std::uint64_t number) {
+            feed(vault_event::PieceCame{from, via, number});
+          },
+      .on_lost = [this](HostId host, PeerVia via) { bodies_lost(host, via); },
+      .on_failed = [this](BlobId blob, const Status& why) { check(blob, why); },
+      .say = [this](HostId host, PeerVia via, const BodyLinkWord& word) { say_of_bodies(host, via, word); },
+      .address_of = [this](HostId host) { return address_of(host); }};
+  pieces_ = std::make_unique<PieceLinks>(
+      *loop_, memory_,
+      PieceLinks::Place{.address = setup_.address, .first_port = setup_.first_port, .last_port = setup_.last_port},
+      std::move(pieces));
+  return {};
+}
+
+Status Vault::open_doors() {
   RankDoor::Handlers asked{
       .on_question = [this](VaultClient client, std::string_view question,
                             UniqueFd descriptor) { on_question(client, question, std::move(descriptor)); },
@@ -98,8 +126,33 @@ void Vault::on_question(VaultClient client, std::string_view question, UniqueFd 
 }
 
 Status Vault::on_peer(HostId from, PeerVia via, const FrameHeader& header, const std::vector<ZmqFrame>& frames) {
+  if (header.type == number_of<BodyLinkWord>()) {
+    return route(header, frames.front().bytes(),
+                 when<BodyLinkWord>([&](BodyLinkWord&& word) { pieces_->heard(from, via, word); }));
+  }
   MONARCH_ASSIGN(VaultHeard heard, read_vault_message(header, frames));
   feed(vault_event::PeerSpoke{from, via, std::move(heard.message)}, heard.bytes);
+  return {};
+}
+
+// Where it is not said pieces go beside their messages.
+void Vault::say_of_bodies(HostId host, PeerVia via, const BodyLinkWord& word) {
+  FrameHeader header;
+  header.type = number_of<BodyLinkWord>();
+  std::vector<ZmqFrame> frames;
+  frames.push_back(ZmqFrame::take(encode_payload(word)));
+  (void)links_->send(host, via, header, std::move(frames));
+}
+
+// Told once the present step is done with.
+void Vault::bodies_lost(HostId host, PeerVia via) {
+  loop_->defer([this, host, via] { feed(vault_event::BodiesLost{host, via}); });
+}
+
+std::string Vault::address_of(HostId host) const {
+  for (const PeerAddress& peer : core_.peers()) {
+    if (peer.host == host) return peer.address;
+  }
   return {};
 }
 
@@ -160,7 +213,7 @@ void Vault::perform(const vault_action::Answer& action, std::string_view /*bytes
 }
 
 void Vault::perform(const vault_action::Adopt& action, std::string_view /*bytes*/) {
-  memory_.adopt(action.blob, std::move(handed_over_[action.client]));
+  memory_.adopt(action.blob, std::move(handed_over_[action.client]), action.bytes);
   handed_over_.erase(action.client);
 }
 
@@ -172,8 +225,9 @@ void Vault::perform(const vault_action::Write& action, std::string_view bytes) {
   check(action.blob, memory_.write(action.blob, action.offset, bytes));
 }
 
-void Vault::perform(const vault_action::Seal& action, std::string_view /*bytes*/) {
-  check(action.blob, memory_.seal(action.blob));
+void Vault::perform(const vault_action::Close& action, std::string_view /*bytes*/) {
+  pieces_->forget(action.blob);
+  memory_.close(action.blob);
 }
 
 // Told once the present step is done with.
@@ -183,13 +237,20 @@ void Vault::check(BlobId blob, const Status& done) {
   loop_->defer([this, blob, why = done.error().message] { feed(vault_event::BlobFailed{blob, why}); });
 }
 
-void Vault::perform(const vault_action::Drop& action, std::string_view /*bytes*/) { memory_.drop(action.blob); }
+void Vault::perform(const vault_action::Drop& action, std::string_view /*bytes*/) {
+  pieces_->forget(action.blob);
+  memory_.drop(action.blob);
+}
 
 void Vault::perform(const vault_action::Dial& action, std::string_view /*bytes*/) { links_->dial(action.host); }
 
 void Vault::perform(const vault_action::Send& action, std::string_view /*bytes*/) {
   std::string bytes;
+  if (const auto* ask = std::get_if<VaultAsk>(&action.message); ask != nullptr && action.blob) {
+    pieces_->asked(action.to, action.via, *action.blob, *ask);
+  }
   if (const auto* piece = std::get_if<VaultPiece>(&action.message); piece != nullptr && action.blob) {
+    if (pieces_->send(action.to, action.via, action.number, *action.blob, *piece)) return;
     auto read = memory_.read(*action.blob, piece->offset, piece->length);
     if (!read.ok()) return log_warn(read.error().message);  // it is asked for again, and then given up
     bytes = std::move(*read);

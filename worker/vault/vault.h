@@ -1,9 +1,9 @@
 #pragma once
 
 // Vault: the process beside a daemon that keeps checkpoints in memory, as a loop around VaultCore. Ranks come by
-// RankDoor, other vaults by PeerLinks, the daemon by a socket of its own, over which the supervisor's table comes and
-// what a beat says of the vault goes. It outlives a daemon: the next one connects again. It ends by TERM, or with its
-// keeper.
+// RankDoor, other vaults by PeerLinks and what they send by PieceLinks, the daemon by a socket of its own, over which
+// the supervisor's table comes and what a beat says of the vault goes. It outlives a daemon: the next one connects
+// again. It ends by TERM, or with its keeper.
 //
 // Thread: the main one. Lifetime: the process's.
 
@@ -24,6 +24,7 @@
 #include "transport/zmq/zmq_loop.h"
 #include "worker/core/vault/vault_core.h"
 #include "worker/servant/daemon_door.h"
+#include "worker/vault/piece_links.h"
 #include "worker/vault/rank_door.h"
 #include "worker/vault/vault_memory.h"
 
@@ -42,9 +43,14 @@ class Vault {
  private:
   Vault(VaultSetup setup, CurveKeyPair keys);
   Status open(SignalFd& signals);
+  Status open_links();
+  Status open_doors();
 
   void on_question(VaultClient client, std::string_view question, UniqueFd descriptor);
   Status on_peer(HostId from, PeerVia via, const FrameHeader& header, const std::vector<ZmqFrame>& frames);
+  void say_of_bodies(HostId host, PeerVia via, const BodyLinkWord& word);
+  void bodies_lost(HostId host, PeerVia via);
+  std::string address_of(HostId host) const;
   bool is_proof(const Frame& frame) const;
   Status on_daemon(const Frame& frame);
   void feed(const VaultEvent& event, std::string_view bytes = {});
@@ -55,7 +61,7 @@ class Vault {
   void perform(const vault_action::Adopt& action, std::string_view bytes);
   void perform(const vault_action::Create& action, std::string_view bytes);
   void perform(const vault_action::Write& action, std::string_view bytes);
-  void perform(const vault_action::Seal& action, std::string_view bytes);
+  void perform(const vault_action::Close& action, std::string_view bytes);
   void perform(const vault_action::Drop& action, std::string_view bytes);
   void perform(const vault_action::Dial& action, std::string_view bytes);
   void perform(const vault_action::Send& action, std::string_view bytes);
@@ -71,6 +77,7 @@ class Vault {
   std::unique_ptr<ZmqContext> context_;
   std::unique_ptr<ZmqLoop> zmq_loop_;
   std::unique_ptr<PeerLinks> links_;
+  std::unique_ptr<PieceLinks> pieces_;
   std::unique_ptr<RankDoor> door_;
   std::unique_ptr<DaemonDoor> daemon_;
   std::optional<VaultReport> told_;

@@ -137,6 +137,39 @@ TEST_P(BodyStreamTest, BelievesNothingThatWasChangedOnItsWay) {
       << "two pieces in each other's place";
 }
 
+// Each body in its order, whole, and in no memory of the pool.
+TEST_P(BodyStreamTest, HandsOverPartsAsTheyCome) {
+  const auto one = end(0);
+  std::string here;
+  BodyStream other(UniqueFd(ends_[1]), pool_,
+                   {.secret = std::string(kBodySecretBytes, 's'),
+                    .dials = false,
+                    .with_aes = GetParam(),
+                    .most = kMost,
+                    .on_part = [&](const BodyStream::Part& part) {
+                      if (part.at == 0) here.clear();
+                      EXPECT_EQ(part.at, here.size());
+                      EXPECT_EQ(part.bytes, part.number * 300'000);
+                      here += part.here;
+                    }});
+  for (std::uint64_t number = 1; number <= 3; ++number) {
+    one->send(number, body_of(pattern(number * 300'000, static_cast<unsigned>(number))));
+  }
+  std::uint64_t next = 1;
+  while (next <= 3) {
+    ASSERT_TRUE(one->flush(100'000).ok());
+    auto arrived = other.receive(70'000);
+    ASSERT_TRUE(arrived.ok()) << arrived.error().message;
+    for (const BodyStream::Arrived& body : *arrived) {
+      EXPECT_EQ(body.number, next);
+      EXPECT_FALSE(body.memory.valid());
+      EXPECT_TRUE(here == pattern(next * 300'000, static_cast<unsigned>(next)));
+      ++next;
+    }
+  }
+  EXPECT_EQ(pool_.bytes(), 0U);
+}
+
 TEST_P(BodyStreamTest, RefusesABodyThatIsTooLarge) {
   const auto one = end(0);
   BodyStream other(UniqueFd(ends_[1]), pool_,

@@ -136,6 +136,22 @@ TEST_F(VaultTest, CopiesWhatARankSavesAndFindsItFromAnotherHost) {
   EXPECT_EQ(fetched.content, content);
 }
 
+// The first copy opens the connection by which the second goes; the third has the memory of one that was given up.
+TEST_F(VaultTest, CopiesEachStepThatFollows) {
+  ASSERT_FALSE(HasFatalFailure());
+  for (std::uint64_t step = 1; step <= 6; ++step) {
+    tell_table(2 * step, 1, step > 1 ? std::optional(step - 1) : std::nullopt);
+    std::string content((3U << 20U) + step * 1'000, '\0');
+    for (std::size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>(i * (31 + step) >> 4U);
+    const auto memory = make_sealed_memory("checkpoint", content);
+    ASSERT_TRUE(memory.ok());
+    EXPECT_EQ(ask(hosts_[0], question("save", 1, step), memory->get()).json, R"({"v":1,"ok":true,"hosts":[0,1]})");
+    tell_table(2 * step + 1, 1, step);
+    if (step == 5) continue;  // of this one the memory is used again: nobody has it
+    EXPECT_EQ(ask(hosts_[1], question("load", 1, step, "\nHOSTS=0,1")).content, content) << step;
+  }
+}
+
 // What a rank saves is not lost where the vault has no descriptor for it just now.
 TEST_F(VaultTest, LeavesAQuestionUnreadWhileItCannotHoldWhatComesWithIt) {
   ASSERT_FALSE(HasFatalFailure());

@@ -20,7 +20,7 @@ Instant VaultCore::next_due() const {
   for (const auto& [item, fetch] : fetches_) {
     if (!fetch.active) continue;
     due = std::min(due, fetch.heard + kFetchQuiet);
-    for (const auto& [offset, asked_at] : fetch.on_the_way) due = std::min(due, asked_at + kAskAgain);
+    for (const auto& [offset, asked] : fetch.on_the_way) due = std::min(due, asked.at + kAskAgain);
   }
   for (const auto& [item, copying] : copying_) {
     for (const auto& [host, target] : copying.waiting) {
@@ -149,7 +149,7 @@ bool VaultCore::save(Waiting& asked, MeshId mesh) {
     }
     Blob& blob = add_blob(item, asked.bytes);
     blob.complete = true;
-    out_.emplace_back(vault_action::Adopt{asked.client, blob.id});
+    out_.emplace_back(vault_action::Adopt{asked.client, blob.id, asked.bytes});
   }
   copying_[item] = {.client = asked.client, .bytes = blobs_.at(item).bytes, .is_new = is_new};
   begin_copies(item, gang);

@@ -10,7 +10,8 @@
 //   so, it waits. Where memory stays short, who has sent more than an equal part of it loses what goes beyond, to whom
 //   has less: nobody keeps others out.
 // - A copy is fetched by who wants it, piece by piece, a few on the way at a time; a piece that is lost is asked for
-//   again.
+//   again. Each piece that is asked for has a number: it comes beside a message, or by that number in the connection
+//   for bodies, whichever its sender takes.
 // - A rank loads: from this vault, else from those that have it, one after the other, which fetches a copy.
 // - What is given up follows from the supervisor's table (vault_keep.h), whenever that changes or room is needed.
 //   Before the first table nothing is answered.
@@ -75,6 +76,17 @@ struct PeerSpoke {
   PeerVia via = PeerVia::kOurs;
   Message message;
 };
+// A piece that was asked for by this number has come as a body, and is written.
+struct PieceCame {
+  HostId from;
+  PeerVia via = PeerVia::kOurs;
+  std::uint64_t number = 0;
+};
+// What was on its way as bodies does not come.
+struct BodiesLost {
+  HostId from;
+  PeerVia via = PeerVia::kOurs;
+};
 // Our connection to it.
 struct PeerUp {
   HostId host;
@@ -87,9 +99,9 @@ struct Tick {};
 
 }  // namespace vault_event
 
-using VaultEvent =
-    std::variant<vault_event::Asked, vault_event::ClientLeft, vault_event::TableCame, vault_event::PeerSpoke,
-                 vault_event::PeerUp, vault_event::BlobFailed, vault_event::Tick>;
+using VaultEvent = std::variant<vault_event::Asked, vault_event::ClientLeft, vault_event::TableCame,
+                                vault_event::PeerSpoke, vault_event::PieceCame, vault_event::BodiesLost,
+                                vault_event::PeerUp, vault_event::BlobFailed, vault_event::Tick>;
 
 namespace vault_action {
 
@@ -102,6 +114,7 @@ struct Answer {
 struct Adopt {  // what this client handed over becomes the blob
   VaultClient client;
   BlobId blob;
+  std::uint64_t bytes = 0;
 };
 struct Create {
   BlobId blob;
@@ -111,7 +124,7 @@ struct Write {  // the bytes that came with the event
   BlobId blob;
   std::uint64_t offset = 0;
 };
-struct Seal {  // it is whole
+struct Close {  // it is whole
   BlobId blob;
 };
 struct Drop {
@@ -124,14 +137,15 @@ struct Send {
   HostId to;
   PeerVia via = PeerVia::kOurs;
   vault_event::Message message;
-  std::optional<BlobId> blob = {};  // a VaultPiece's bytes are of this
+  std::optional<BlobId> blob = {};  // a VaultPiece's bytes are of this, those that a VaultAsk asks for go there
+  std::uint64_t number = 0;         // not 0: a VaultPiece may go as the body of that number instead
 };
 struct PeersChanged {};  // peers(), which the driver lets in, are others now
 
 }  // namespace vault_action
 
 using VaultAction = std::variant<vault_action::Answer, vault_action::Adopt, vault_action::Create, vault_action::Write,
-                                 vault_action::Seal, vault_action::Drop, vault_action::Dial, vault_action::Send,
+                                 vault_action::Close, vault_action::Drop, vault_action::Dial, vault_action::Send,
                                  vault_action::PeersChanged>;
 using VaultActions = std::vector<VaultAction>;
 
@@ -169,13 +183,17 @@ class VaultCore {
     bool complete = false;
   };
   // One that is on its way to us.
+  struct AskedPiece {
+    Instant at;
+    std::uint64_t number = 0;
+  };
   struct Fetch {
     HostId from;
     PeerVia via = PeerVia::kOurs;
-    std::uint64_t next = 0;                       // the offset to ask for next
-    std::uint64_t received = 0;                   // bytes
-    std::map<std::uint64_t, Instant> on_the_way;  // offset, and when it was asked for
-    Instant heard;                                // a piece; or when it began
+    std::uint64_t next = 0;                          // the offset to ask for next
+    std::uint64_t received = 0;                      // bytes
+    std::map<std::uint64_t, AskedPiece> on_the_way;  // by offset
+    Instant heard;                                   // a piece; or when it began
     bool active = false;
   };
   // One whose copies a rank waits for.
@@ -219,6 +237,8 @@ class VaultCore {
   void on(const vault_event::ClientLeft& event);
   void on(const vault_event::TableCame& event);
   void on(const vault_event::PeerSpoke& event);
+  void on(const vault_event::PieceCame& event);
+  void on(const vault_event::BodiesLost& event);
   void on(const vault_event::PeerUp& event);
   void on(const vault_event::BlobFailed& event);
   void on(const vault_event::Tick& event);
@@ -245,7 +265,10 @@ class VaultCore {
   void begin_fetch(const VaultItem& item, std::uint64_t bytes, HostId from, PeerVia via,
                    std::optional<HostId> sender = {});
   void activate_fetches();
+  std::uint32_t piece_at(const Blob& blob, std::uint64_t offset) const;
+  void ask_piece(const VaultItem& item, Fetch& fetch, std::uint64_t offset);
   void ask_pieces(const VaultItem& item, Fetch& fetch);
+  void piece_here(const VaultItem& item, Fetch& fetch, std::uint64_t offset);
   void fetch_failed(const VaultItem& item, const std::string& why, bool full = false);
   void on_message(HostId from, PeerVia via, const VaultOffer& message);
   void on_message(HostId from, PeerVia via, const VaultKept& message);
@@ -291,6 +314,7 @@ class VaultCore {
   std::map<VaultItem, Instant> short_since_;  // offers for which there was no room
   std::uint64_t used_ = 0;
   std::uint64_t next_blob_ = 1;
+  std::uint64_t next_piece_ = 1;
   Instant now_;
   VaultActions out_;
 };

@@ -277,7 +277,7 @@ void VaultCore::on_message(HostId from, PeerVia via, const VaultAsk& message) {
       bytes = blob.id;
     }
   }
-  out_.emplace_back(vault_action::Send{from, via, std::move(piece), bytes});
+  out_.emplace_back(vault_action::Send{from, via, std::move(piece), bytes, bytes ? message.number : 0});
 }
 
 void VaultCore::on_message(HostId from, PeerVia via, const VaultPiece& message) {
@@ -303,16 +303,39 @@ void VaultCore::on_message(HostId from, PeerVia via, const VaultPiece& message) 
   const Blob& blob = blobs_.at(item);
   if (under_way.from != from || under_way.via != via) return;
   if (!message.refused.empty()) return fetch_failed(item, message.refused);
-  const auto asked = under_way.on_the_way.find(message.offset);
-  const std::uint64_t expected =
-      std::min<std::uint64_t>(options_.piece_bytes, blob.bytes - std::min(blob.bytes, message.offset));
-  if (asked == under_way.on_the_way.end() || message.length != expected)
+  if (!under_way.on_the_way.contains(message.offset) || message.length != piece_at(blob, message.offset)) {
     return;  // it came twice, or nobody asked for it
-  under_way.on_the_way.erase(asked);
-  under_way.received += message.length;
-  under_way.heard = now_;
+  }
   out_.emplace_back(vault_action::Write{blob.id, message.offset});
-  ask_pieces(item, under_way);
+  piece_here(item, under_way, message.offset);
+}
+
+void VaultCore::on(const vault_event::PieceCame& event) {
+  silent_.erase(event.from);
+  probes_.erase(event.from);
+  for (auto& [item, fetch] : fetches_) {
+    if (fetch.from != event.from || fetch.via != event.via) continue;
+    const auto asked = std::find_if(fetch.on_the_way.begin(), fetch.on_the_way.end(),
+                                    [&](const auto& one) { return one.second.number == event.number; });
+    if (asked == fetch.on_the_way.end()) continue;
+    return piece_here(VaultItem(item), fetch, asked->first);
+  }
+}
+
+// Some of it may come as messages all the same: what comes twice is passed over.
+void VaultCore::on(const vault_event::BodiesLost& event) {
+  for (auto& [item, fetch] : fetches_) {
+    if (fetch.from != event.from || fetch.via != event.via) continue;
+    for (const auto& [offset, asked] : fetch.on_the_way) ask_piece(item, fetch, offset);
+  }
+}
+
+// It is written.
+void VaultCore::piece_here(const VaultItem& item, Fetch& fetch, std::uint64_t offset) {
+  fetch.on_the_way.erase(offset);
+  fetch.received += piece_at(blobs_.at(item), offset);
+  fetch.heard = now_;
+  ask_pieces(item, fetch);
 }
 
 void VaultCore::begin_fetch(const VaultItem& item, std::uint64_t bytes, HostId from, PeerVia via,
@@ -343,19 +366,32 @@ void VaultCore::activate_fetches() {
   }
 }
 
+// The bytes of the piece that begins there.
+std::uint32_t VaultCore::piece_at(const Blob& blob, std::uint64_t offset) const {
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(options_.piece_bytes, blob.bytes - std::min(blob.bytes, offset)));
+}
+
+// Asked for again it has the number that it had: by either word it comes to the same place.
+void VaultCore::ask_piece(const VaultItem& item, Fetch& fetch, std::uint64_t offset) {
+  const Blob& blob = blobs_.at(item);
+  AskedPiece& asked = fetch.on_the_way[offset];
+  asked.at = now_;
+  if (asked.number == 0) asked.number = next_piece_++;
+  out_.emplace_back(vault_action::Send{
+      fetch.from, fetch.via, VaultAsk{item.key, item.digest, offset, piece_at(blob, offset), asked.number}, blob.id});
+}
+
 // Also ends the fetch, once there is nothing more to ask for.
 void VaultCore::ask_pieces(const VaultItem& item, Fetch& fetch) {
   Blob& blob = blobs_.at(item);
   while (fetch.next < blob.bytes && fetch.on_the_way.size() < kPiecesOnTheWay) {
-    const auto length =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(options_.piece_bytes, blob.bytes - fetch.next));
-    out_.emplace_back(vault_action::Send{fetch.from, fetch.via, VaultAsk{item.key, item.digest, fetch.next, length}});
-    fetch.on_the_way[fetch.next] = now_;
-    fetch.next += length;
+    ask_piece(item, fetch, fetch.next);
+    fetch.next += piece_at(blob, fetch.next);
   }
   if (fetch.received < blob.bytes) return;
   blob.complete = true;
-  out_.emplace_back(vault_action::Seal{blob.id});
+  out_.emplace_back(vault_action::Close{blob.id});
   if (fetch.via == PeerVia::kTheirs) {
     out_.emplace_back(vault_action::Send{fetch.from, fetch.via, VaultKept{item.key, item.digest, {}, false}});
   }
@@ -400,13 +436,8 @@ void VaultCore::look_at_fetches() {
       silent.push_back(item);
       continue;
     }
-    const Blob& blob = blobs_.at(item);
-    for (auto& [offset, asked_at] : fetch.on_the_way) {
-      if (now_ < asked_at + kAskAgain) continue;
-      asked_at = now_;
-      const auto length =
-          static_cast<std::uint32_t>(std::min<std::uint64_t>(options_.piece_bytes, blob.bytes - offset));
-      out_.emplace_back(vault_action::Send{fetch.from, fetch.via, VaultAsk{item.key, item.digest, offset, length}});
+    for (const auto& [offset, asked] : fetch.on_the_way) {
+      if (now_ >= asked.at + kAskAgain) ask_piece(item, fetch, offset);
     }
   }
   for (const VaultItem& item : silent) fetch_failed(item, text("sent nothing for ", to_text(kFetchQuiet)));

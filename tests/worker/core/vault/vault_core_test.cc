@@ -196,6 +196,53 @@ TEST_F(Vault, AsksAgainForAPieceThatIsLost) {
   EXPECT_EQ(world_.at(1).blobs.begin()->second, "0123456789abcdefghij");
 }
 
+TEST_F(Vault, TakesPiecesThatComeAsBodies) {
+  world_.by_bodies = true;
+  table(1, {});
+  const VaultClient client = world_.save(kOwn, 1, 1, 10, "0123456789abcdefghij");
+  std::size_t bodies = 0;
+  while (!world_.flights.empty()) {
+    if (world_.flights.front().number != 0) ++bodies;
+    world_.deliver(0);
+  }
+  EXPECT_EQ(bodies, 5U) << "no message beside one";
+  EXPECT_EQ(world_.answer(0, client), R"({"v":1,"ok":true,"hosts":[0,1]})");
+  EXPECT_EQ(world_.at(1).blobs.begin()->second, "0123456789abcdefghij");
+}
+
+TEST_F(Vault, AsksAgainAtOnceForWhatWasLostWithItsConnection) {
+  world_.by_bodies = true;
+  table(1, {});
+  const VaultClient client = world_.save(kOwn, 1, 1, 10, "0123456789abcdefghij");
+  const auto deliver_up_to_a_body = [&] {
+    while (!world_.flights.empty() && world_.flights.front().number == 0) world_.deliver(0);
+    return !world_.flights.empty();
+  };
+  ASSERT_TRUE(deliver_up_to_a_body());
+  world_.deliver(0);
+  ASSERT_TRUE(deliver_up_to_a_body());
+  world_.lose(0);
+  world_.deliver_all();
+  EXPECT_EQ(world_.answer(0, client), R"({"v":1,"ok":true,"hosts":[0,1]})") << "no time has passed";
+  EXPECT_EQ(world_.at(1).blobs.begin()->second, "0123456789abcdefghij");
+}
+
+TEST_F(Vault, BelievesNoOtherHostThatAPieceHasCome) {
+  world_.by_bodies = true;
+  table(1, {});
+  const VaultClient client = world_.save(kOwn, 1, 1, 10, "0123456789abcdefghij");
+  while (!world_.flights.empty() && world_.flights.front().number == 0) world_.deliver(0);
+  ASSERT_FALSE(world_.flights.empty());
+  for (std::uint64_t number = 0; number < 10; ++number) {
+    world_.feed(kOther, vault_event::PieceCame{kThird, PeerVia::kTheirs, number});
+    world_.feed(kOther, vault_event::PieceCame{kOwn, PeerVia::kOurs, number});
+    world_.feed(kOther, vault_event::PieceCame{kOwn, PeerVia::kTheirs, number + 100});
+  }
+  EXPECT_EQ(world_.answer(0, client), "");
+  world_.deliver_all();
+  EXPECT_EQ(world_.at(1).blobs.begin()->second, "0123456789abcdefghij");
+}
+
 TEST_F(Vault, LoadsFromThisHostAndElseFromThoseThatHaveIt) {
   table(1, {});
   (void)world_.save(kOwn, 1, 1, 10, "some checkpoint");

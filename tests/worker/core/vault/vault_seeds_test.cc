@@ -51,6 +51,7 @@ struct Gang {
 class Story {
  public:
   explicit Story(std::uint64_t seed) : world_(kHosts, kMemory), random_(seed) {
+    world_.by_bodies = seed % 2 == 0;
     for (std::uint32_t i = 0; i < kGangs; ++i) gangs_.push_back({.host = HostId(i)});
     tell();
   }
@@ -79,8 +80,9 @@ class Story {
   void one_turn(bool faults) {
     if (!world_.flights.empty()) {
       // In order on each connection; of which is chance.
-      if (faults && below(50) == 0) {
-        world_.flights.pop_front();
+      // A body is lost with all of its connection, which is more seldom.
+      if (faults && below(world_.flights.front().number == 0 ? 50 : 400) == 0) {
+        world_.lose(0);
       } else {
         world_.deliver(0);
       }

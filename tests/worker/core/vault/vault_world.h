@@ -25,8 +25,15 @@ class VaultWorld {
     HostId from;
     HostId to;
     PeerVia via = PeerVia::kOurs;                 // as who receives it sees it
-    std::optional<vault_event::Message> message;  // nothing: the connection stands
+    std::optional<vault_event::Message> message;  // nothing: a body, or the connection stands
     std::string bytes;
+    std::uint64_t number = 0;  // not 0: it goes as the body of that number
+  };
+  struct Place {
+    HostId from;
+    PeerVia via = PeerVia::kOurs;
+    BlobId blob;
+    std::uint64_t offset = 0;
   };
   struct Host {
     std::optional<VaultCore> core;
@@ -35,6 +42,7 @@ class VaultWorld {
     std::map<VaultClient, std::string> handed_over;
     std::map<VaultClient, std::string> answers;
     std::map<VaultClient, std::string> given;
+    std::map<std::uint64_t, Place> places;  // of pieces that were asked for, by number
   };
 
   static std::string digest_of(const std::string& content) { return "sum of " + content; }
@@ -112,8 +120,19 @@ class VaultWorld {
     const Flight flight = flights[index];
     flights.erase(flights.begin() + static_cast<std::ptrdiff_t>(index));
     if (!hosts_[flight.from].core && !flight.message) return;
+    if (flight.number != 0) return deliver_body(flight);
     if (!flight.message) return feed(flight.to, vault_event::PeerUp{flight.from});
     feed(flight.to, vault_event::PeerSpoke{flight.from, flight.via, *flight.message}, flight.bytes);
+  }
+  // A body that is lost is lost with all others of its connection, and that is told.
+  void lose(std::size_t index) {
+    const Flight flight = flights[index];
+    flights.erase(flights.begin() + static_cast<std::ptrdiff_t>(index));
+    if (flight.number == 0) return;
+    std::erase_if(flights, [&](const Flight& one) {
+      return one.number != 0 && one.from == flight.from && one.to == flight.to && one.via == flight.via;
+    });
+    feed(flight.to, vault_event::BodiesLost{flight.from, flight.via});
   }
   // Until nothing is on the way any more.
   void deliver_all() {
@@ -137,8 +156,23 @@ class VaultWorld {
   Instant now = Instant::since_boot(Duration::seconds(100));
   std::deque<Flight> flights;
   bool may_exceed = false;  // what is loaded has a place also on a full host
+  bool by_bodies = false;   // pieces go so
 
  private:
+  // What nobody waits for is passed over.
+  void deliver_body(const Flight& flight) {
+    Host& at = hosts_[flight.to];
+    const auto place = at.places.find(flight.number);
+    if (place == at.places.end() || place->second.from != flight.from || place->second.via != flight.via) return;
+    MONARCH_ASSERT(!at.sealed[place->second.blob]);
+    at.blobs.at(place->second.blob).replace(place->second.offset, flight.bytes.size(), flight.bytes);
+    at.places.erase(place);
+    feed(flight.to, vault_event::PieceCame{flight.from, flight.via, flight.number});
+  }
+  static void forget_places(Host& at, BlobId blob) {
+    std::erase_if(at.places, [blob](const auto& one) { return one.second.blob == blob; });
+  }
+
   // What the core counts is what there is, and never more than it may take.
   void check(const Host& at) const {
     std::uint64_t bytes = 0;
@@ -166,10 +200,12 @@ class VaultWorld {
     MONARCH_ASSERT(!at.sealed[action.blob]);
     at.blobs.at(action.blob).replace(action.offset, bytes.size(), bytes);
   }
-  void perform(HostId, Host& at, const vault_action::Seal& action, const std::string&) {
+  void perform(HostId, Host& at, const vault_action::Close& action, const std::string&) {
     at.sealed[action.blob] = true;
+    forget_places(at, action.blob);
   }
   void perform(HostId, Host& at, const vault_action::Drop& action, const std::string&) {
+    forget_places(at, action.blob);
     MONARCH_ASSERT(at.blobs.erase(action.blob) == 1);
   }
   void perform(HostId host, Host&, const vault_action::Dial& action, const std::string&) {
@@ -181,9 +217,12 @@ class VaultWorld {
                   .via = action.via == PeerVia::kOurs ? PeerVia::kTheirs : PeerVia::kOurs,
                   .message = action.message,
                   .bytes = {}};
-    if (action.blob) {
-      const auto& piece = std::get<VaultPiece>(action.message);
-      flight.bytes = at.blobs.at(*action.blob).substr(piece.offset, piece.length);
+    const auto* const ask = std::get_if<VaultAsk>(&action.message);
+    if (ask != nullptr && action.blob) at.places[ask->number] = {action.to, action.via, *action.blob, ask->offset};
+    if (const auto* const piece = std::get_if<VaultPiece>(&action.message); piece != nullptr && action.blob) {
+      flight.bytes = at.blobs.at(*action.blob).substr(piece->offset, piece->length);
+      flight.number = by_bodies ? action.number : 0;
+      if (flight.number != 0) flight.message.reset();
     }
     flights.push_back(std::move(flight));
   }
