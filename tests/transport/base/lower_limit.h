@@ -10,15 +10,19 @@
 #include <cerrno>
 
 #include "transport/base/result.h"
+#include "transport/base/sanitizers.h"
 
 namespace monarch {
+
+// WARNING: undefined's `vptr` check looks through a pipe at an object whose type it meets for the first time
+// (compiler-rt's IsAccessibleMemoryRange), and without a descriptor for one takes it for no object.
+inline constexpr bool kWorksWithoutDescriptors = !kSanitized || kThreadSanitizer;
+inline constexpr const char* kWantsDescriptors = "the sanitizer's own checks want descriptors that are none";
 
 class LowerLimit {
  public:
   LowerLimit(__rlimit_resource which, rlim_t most) : which_(which) {
-    // WARNING: undefined's `vptr` check looks through a pipe at an object whose type it meets for the first time
-    // (compiler-rt's IsAccessibleMemoryRange), and without a descriptor for one takes it for no object. Errors are
-    // worded by such an object of the standard library.
+    // Errors are worded by an object of the standard library, which such a check would meet without a descriptor.
     (void)system_word(ENOENT);
     EXPECT_EQ(::getrlimit(which_, &before_), 0);
     const rlimit lower{.rlim_cur = most, .rlim_max = before_.rlim_max};

@@ -20,7 +20,6 @@
 
 #include "tests/transport/base/lower_limit.h"
 #include "transport/base/clock.h"
-#include "transport/base/sanitizers.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
 
@@ -236,7 +235,7 @@ class Strangers {
 };
 
 TEST_F(PeerLinksTest, DialsAgainWhereItHadNoDescriptor) {
-  if (kSanitized && !kThreadSanitizer) GTEST_SKIP() << "the sanitizer's own checks want descriptors that are none";
+  if (!kWorksWithoutDescriptors) GTEST_SKIP() << kWantsDescriptors;
   Host one;
   Host two;
   start(one);
@@ -253,7 +252,7 @@ TEST_F(PeerLinksTest, DialsAgainWhereItHadNoDescriptor) {
 }
 
 TEST_F(PeerLinksTest, LeavesDescriptorsToItsProcessWhoeverDials) {
-  if (kSanitized && !kThreadSanitizer) GTEST_SKIP() << "the sanitizer's own checks want descriptors that are none";
+  if (!kWorksWithoutDescriptors) GTEST_SKIP() << kWantsDescriptors;
   const Strangers strangers;
   const std::optional<DescriptorUse> use = descriptor_use();
   ASSERT_TRUE(use.has_value());
