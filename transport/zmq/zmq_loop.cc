@@ -1,5 +1,7 @@
 #include "transport/zmq/zmq_loop.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -116,7 +118,7 @@ void ZmqLoop::collect(Instant begin, Instant deadline) {
   if (!ready_.empty()) until = begin;
   if (!to_ask_.empty()) until = std::min(until, seldom_due_);
   if (unheard_ > 0) until = std::min(until, begin + kSeldomEvery);
-  const auto collected = loop_.collect(EventLoop::wait_milliseconds(begin, until));
+  const auto collected = wait(EventLoop::wait_milliseconds(begin, until));
   // Edges may be missing: the rare turn with so much to do asks all.
   const bool all = collected == EventLoop::Collected::kPart;
   if (!all && unheard_ == 0) return;
@@ -124,6 +126,31 @@ void ZmqLoop::collect(Instant begin, Instant deadline) {
     if (watch->edges == 0) hear_edges(*watch);
     if (all || watch->edges == 0) watch->socket->signalled();
   }
+}
+
+EventLoop::Collected ZmqLoop::wait(int milliseconds) {
+  if (!may_look_ || milliseconds == 0) return loop_.collect(milliseconds);
+  const Instant begin = boot_now();
+  if (!looks_now(begin)) {
+    const auto collected = loop_.collect(milliseconds);
+    looks_.slept(loop_.now() - begin);
+    return collected;
+  }
+  auto collected = loop_.collect(0);
+  while (collected == EventLoop::Collected::kNothing && loop_.now() - begin < Looks::kAtMost) {
+    (void)::sched_yield();  // cannot fail on Linux
+    collected = loop_.collect(0);
+  }
+  const bool in_vain = collected == EventLoop::Collected::kNothing;
+  looks_.looked(loop_.now(), loop_.now() - begin, in_vain);
+  return in_vain ? loop_.collect(milliseconds) : collected;
+}
+
+bool ZmqLoop::looks_now(Instant now) {
+  const bool pay = looks_.pay(now);
+  if (pay && !looks_pay_) lets_look_ = may_look_();
+  looks_pay_ = pay;
+  return pay && lets_look_;
 }
 
 void ZmqLoop::serve(Watch& watch) {

@@ -12,9 +12,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "transport/loop/event_loop.h"
+#include "transport/loop/looks.h"
 #include "transport/zmq/socket.h"
 #include "transport/zmq/unread_watch.h"
 
@@ -41,6 +43,10 @@ class ZmqLoop {
   // From the next turn on.
   void set_pace(ZmqWatchId id, Pace pace);
   void forget(ZmqWatchId id);
+
+  // From now on the loop looks before it sleeps, yielding its processor between looks, while that pays and `may_look`
+  // lets it; that is asked when looks begin to pay. For a process that others wait for, one on a host.
+  void look_before_sleep(std::function<bool()> may_look) { may_look_ = std::move(may_look); }
 
   EventLoop& loop() { return loop_; }
   // Of all connections that are served here.
@@ -69,6 +75,8 @@ class ZmqLoop {
   void ask_later(Watch& watch);
   void ask(Instant now);
   void collect(Instant begin, Instant deadline);
+  EventLoop::Collected wait(int milliseconds);
+  bool looks_now(Instant now);
   void serve(Watch& watch);
 
   EventLoop& loop_;
@@ -80,6 +88,10 @@ class ZmqLoop {
   bool any_forgotten_ = false;
   std::size_t unheard_ = 0;  // watches without edges
   Instant seldom_due_;       // then those are looked at again
+  std::function<bool()> may_look_;
+  Looks looks_;
+  bool looks_pay_ = false;
+  bool lets_look_ = false;  // may_look_, when they began to
 };
 
 }  // namespace monarch

@@ -300,6 +300,27 @@ TEST_F(ZmqLoopOf, TakesMessagesBeforeTimersHoweverManyDescriptorsAreReady) {
   }
 }
 
+TEST_F(ZmqLoopOf, AsksWhetherItMayLookOnceLooksBeginToPayAndStillHearsAll) {
+  Pair pair(*context, "pair");
+  int taken = 0;
+  loop.watch(*pair.near, [&] { return pair.take() && (++taken, true); });
+  int times = 0;
+  loop.look_before_sleep([&] { return ++times % 2 == 1; });
+  int sent = 0;
+  for (int round = 1; round <= 3; ++round) {
+    const int before = times;
+    for (int i = 0; i < 20; ++i) loop.turn(boot_now() + Duration::milliseconds(1));
+    EXPECT_EQ(times, before) << "not while little comes";
+    // Where others take its processor the loop rests from looking, and counts what comes all the same.
+    for (const Instant end = boot_now() + Duration::seconds(60); times == before && boot_now() < end;) {
+      pair.send(1);
+      ++sent;
+      while (taken < sent) loop.turn(boot_now() + Duration::seconds(10));
+    }
+    EXPECT_EQ(times, before + 1);
+  }
+}
+
 // As where the kernel has no room for one more in an epoll.
 TEST_F(ZmqLoopOf, ServesASocketWhoseDescriptorCannotBeWatched) {
   Pair pair(*context, "pair");
