@@ -179,8 +179,8 @@ Status Look::take(int fd, std::size_t count) const {
     if (more <= 0) return errno_error(ErrorCode::kInternal, "taking a message", errno);
     taken += static_cast<std::size_t>(more);
   }
-  // WARNING: with SO_PEEK_OFF a message without bytes is passed over once it was looked at (datagram.c), and not so when
-  // messages are taken.
+  // WARNING: with SO_PEEK_OFF a look passes over a message without bytes that was looked at before (datagram.c). Taking
+  // does not.
   for (std::size_t i = 0; i < count; ++i) {
     if (headers[i].msg_len != headers_[i].msg_len) return Error{ErrorCode::kInvalid, "a message without bytes"};
   }
