@@ -95,7 +95,7 @@ class Door:
     def card(self, number, mesh, rank, name, since=0):
         """A rank's card of a generation after `since`, once there is one: that, and its text, and what of its key is ours."""
         self.say(CALL, [number, mesh, [[rank, 1, 1]], ["@cards", name, str(since)], False, None, [0, 0, b""]])
-        _, _, (how, _, words, _, generation, (_, _, text), own) = self.hear(ANSWER)
+        _, _, (how, _, words, _, generation, (_, _, text, *_), own, *_) = self.hear(ANSWER)
         self.hear(OVER)
         return generation, text if how == 0 else words, own
 
@@ -109,7 +109,7 @@ class Door:
                 if fields[1]:
                     yield None, "refused", fields[1]
                 return
-            _, rank, (how, type_name, text, _, _, (_, _, here), _) = fields
+            _, rank, (how, type_name, text, _, _, (_, _, here, *_), *_), *_ = fields
             yield rank, KINDS[how], unpack(here)[0] if how == 0 else f"{type_name}: {text}"
 
 
