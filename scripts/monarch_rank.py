@@ -79,6 +79,7 @@ _ASK_AGAIN_SECONDS = 0.2  # after a door that took no more connections, or a com
 _ALONE_SECONDS = 5.0  # for another host that takes a copy: those of a lost one are soon told where else theirs go
 _LOOK_AGAIN_SECONDS = 1.0  # for a checkpoint that no host has: one that does may be on its way back
 _PIECE_BYTES = 1 << 20
+_HASHED_BESIDE_BYTES = 8 << 20  # of a checkpoint whose hash is worth a thread
 _KEPT = re.compile(r"vault:([0-9]+):([0-9]+(?:,[0-9]+)*):([0-9a-f]{64})")  # what save() commits: rank, hosts, sha256
 
 # Of Linux, which Python knows from 3.8 on: memfd_create(2) and fcntl(2).
@@ -305,9 +306,8 @@ def save(step, data, gang=False, timeout=60.0):
         return True
     step, path = int(step), _vault()
     mesh, rank, generation = _place()
-    descriptor = _sealed_file(step, data)
+    descriptor, digest = _sealed_file(step, data)
     try:
-        digest = _digest(descriptor)
         deadline = _Deadline(timeout)
         answer = _keep(path, _question("save", mesh, rank, generation, step, digest), step, deadline, descriptor)
     finally:
@@ -588,23 +588,67 @@ def _talk_to_vault(path, question, seconds, descriptor):
 
 
 def _sealed_file(step, data):
-    """A descriptor of a file in memory that holds the data, and which nobody can change any more."""
+    """A descriptor of a file in memory that holds the data, and which nobody can change any more, and the sha256 of the data."""
     descriptor = _memory_file("monarch-checkpoint")
     try:
         with open(os.dup(descriptor), "w+b") as file:
             if callable(data):
                 data(file)
+                digest = None
             else:
-                file.write(data)
+                digest = _write(file, data)
         try:
             fcntl.fcntl(descriptor, _F_ADD_SEALS, _SEALS)
         except OSError as error:
             why = "it is still mapped for writing" if error.errno == errno.EBUSY else error.strerror
             raise OSError(error.errno, "the file of the checkpoint of step %d cannot be sealed: %s" % (step, why)) from None
+        digest = digest or _digest(descriptor)
     except BaseException:
         os.close(descriptor)
         raise
-    return descriptor
+    return descriptor, digest
+
+
+def _write(file, data):
+    """Writes it, and returns the sha256 of what stands in the file then, whatever becomes of `data` meanwhile; None: it has to be made
+    of the file. A thread makes it piece by piece behind the writing, so that it takes hardly longer than that does."""
+    try:
+        view = memoryview(data).cast("B")
+    except TypeError:
+        view = memoryview(b"")
+    if len(view) < _HASHED_BESIDE_BYTES:
+        file.write(data)
+        return None
+    descriptor, offsets = file.fileno(), range(0, len(view), _PIECE_BYTES)
+    digest, written, given_up, hashed = hashlib.sha256(), threading.Semaphore(0), [], []
+
+    def hash_behind():
+        for offset in offsets:
+            written.acquire()
+            if given_up:
+                return
+            digest.update(os.pread(descriptor, _PIECE_BYTES, offset))
+        hashed.append(True)
+
+    hashing = threading.Thread(target=hash_behind, daemon=True)
+    try:
+        hashing.start()
+    except RuntimeError:  # the process may have no more threads
+        file.write(data)
+        return None
+    try:
+        for offset in offsets:
+            piece = view[offset:offset + _PIECE_BYTES]
+            while piece:
+                piece = piece[os.write(descriptor, piece):]
+            written.release()
+    except BaseException:
+        given_up.append(True)
+        written.release()
+        raise
+    finally:
+        hashing.join()
+    return digest.hexdigest() if hashed else None
 
 
 def _memory_file(name):

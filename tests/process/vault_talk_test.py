@@ -209,6 +209,28 @@ class Saves(VaultTalk):
             self.assertEqual((vault.questions[0].size, vault.questions[0]["DIGEST"]), (64 << 20, digest_of(large)))
             self.assertLess(most, 8 << 20)
 
+    def test_a_large_one_is_hashed_beside_its_writing(self):
+        large = os.urandom(1 << 20) * 9 + b"tail"
+        threads, started = threading.active_count(), []
+        start = threading.Thread.start
+
+        def hashes(thread):
+            started.append(thread)
+            start(thread)
+
+        for data in (large, bytearray(large), memoryview(large)[1:], array.array("H", large)):
+            with self.doors() as (vault, _, _), mock.patch.object(threading.Thread, "start", hashes):
+                self.assertIs(monarch.save(100, data), True)
+            content = bytes(memoryview(data).cast("B"))
+            self.assertEqual((vault.questions[0].size, vault.questions[0]["DIGEST"]), (len(content), digest_of(content)))
+        self.assertEqual(len(started), 4)
+        with self.doors() as (vault, _, _), mock.patch.object(threading.Thread, "start", side_effect=RuntimeError("no more threads")):
+            self.assertIs(monarch.save(100, large), True)
+        self.assertEqual(vault.questions[0]["DIGEST"], digest_of(large))
+        with self.doors() as (vault, _, _), mock.patch.object(os, "write", side_effect=OSError(28, "No space left on device")):
+            self.assert_raises(OSError, "No space left", monarch.save, 100, large)
+        self.assertEqual((vault.questions, threading.active_count()), ([], threads))
+
     def test_each_no_of_the_vault_is_told_in_its_way_and_commits_nothing(self):
         full = "checkpoints.memory of host h2 is 8.0 GiB: 7.1 GiB are taken, and trainer/3 has 1.2 GiB of step 100"
         with self.doors(vault=[{"v": 1, "ok": False, "refused": "generation 5 has its place"}, {"v": 1, "ok": False, "full": full},
