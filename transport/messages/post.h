@@ -503,7 +503,7 @@ enum class BodyLinkKind : std::uint8_t {
 };
 constexpr BodyLinkKind monarch_enum_max(BodyLinkKind) { return BodyLinkKind::kOver; }
 
-// Of a connection for bodies between two posts (transport/peers/body_links.h).
+// Of a connection for bodies between two posts, or two vaults (transport/peers/body_links.h).
 struct BodyLinkWord {
   BodyLinkKind kind = BodyLinkKind::kAsk;
   bool with_aes = false;  // who asks has AES-256-GCM; both use it
