@@ -12,7 +12,15 @@ namespace monarch {
 namespace {
 
 constexpr const char* kName = "monarch-memory";
+constexpr std::size_t kALittle = 2 * 4096;
 constexpr std::size_t kAsked = 2;  // blocks that the kernel is asked about: those that were lent longest ago
+
+// What users have is often a power of two, and a body a little more.
+std::size_t size_for(std::uint64_t bytes) {
+  const std::uint64_t most = MemoryPool::block_bytes(bytes);
+  const std::uint64_t less = most / 2 + kALittle;
+  return static_cast<std::size_t>(most > MemoryPool::kLeastBytes && bytes <= less ? less : most);
+}
 
 }  // namespace
 
@@ -89,14 +97,14 @@ std::uint64_t MemoryPool::block_bytes(std::uint64_t bytes) {
 }
 
 Result<UniqueFd> MemoryPool::lend(std::string_view bytes) {
-  Filling filling = take(block_bytes(bytes.size()));
+  Filling filling = take(size_for(bytes.size()));
   if (filling.block == nullptr) return make_sealed_memory(kName, bytes);
   std::memcpy(filling.block->start(), bytes.data(), bytes.size());
   return lend(std::move(filling));
 }
 
 Result<MemoryPool::Lent> MemoryPool::lend_counted(std::string_view bytes) {
-  Filling filling = take(block_bytes(bytes.size()));
+  Filling filling = take(size_for(bytes.size()));
   if (filling.block == nullptr) {
     MONARCH_ASSIGN(UniqueFd own, make_sealed_memory(kName, bytes));
     return Lent{std::move(own), 0};
@@ -108,7 +116,7 @@ Result<MemoryPool::Lent> MemoryPool::lend_counted(std::string_view bytes) {
 }
 
 Result<MemoryPool::Filling> MemoryPool::fill(std::uint64_t bytes) {
-  Filling filling = take(block_bytes(bytes));
+  Filling filling = take(size_for(bytes));
   if (filling.block != nullptr) return filling;
   MONARCH_ASSIGN(filling.block, LentMemory::make(kName, static_cast<std::size_t>(bytes)));
   return filling;

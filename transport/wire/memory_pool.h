@@ -25,11 +25,11 @@ namespace monarch {
 
 class MemoryPool {
  public:
-  static constexpr std::size_t kLeastBytes = 64U << 10U;  // of a block; sizes are powers of two
+  static constexpr std::size_t kLeastBytes = 64U << 10U;  // of a block; sizes are powers of two, or two pages more
   static constexpr std::size_t kMostBytes = 128U << 20U;  // of the largest, and of all
   static constexpr std::size_t kBlocks = 64;
 
-  // Of the block for so many.
+  // Of the block for so many, at most.
   static std::uint64_t block_bytes(std::uint64_t bytes);
 
   MemoryPool() = default;

@@ -230,6 +230,25 @@ TEST(MemoryPool, LendsMemoryOfItsOwnWhileAllIsCounted) {
 }
 
 // A batch system's shell has a limit, and a process that does not care about SIGXFSZ dies of it.
+TEST(MemoryPool, HasBlocksForWhatIsALittleMoreThanAPowerOfTwo) {
+  constexpr std::uint64_t kPower = 1U << 20U;
+  MemoryPool pool;
+  const auto size_of = [&pool](std::uint64_t bytes) {
+    auto filling = pool.fill(bytes);
+    const std::uint64_t size = filling->block->size();
+    pool.give_back(std::move(*filling));
+    return size;
+  };
+  EXPECT_EQ(size_of(kPower), kPower);
+  EXPECT_EQ(size_of(kPower + 1), kPower + 8192);
+  EXPECT_EQ(size_of(kPower + 8192), kPower + 8192);
+  EXPECT_EQ(size_of(kPower + 8193), 2 * kPower);
+  EXPECT_EQ(size_of(1), MemoryPool::kLeastBytes);
+  for (const std::uint64_t bytes : {kPower, kPower + 1, kPower + 8193}) {
+    EXPECT_LE(size_of(bytes), MemoryPool::block_bytes(bytes));
+  }
+}
+
 TEST(MemoryPool, NamesTheLimitOfFileSizeAndLives) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);

@@ -16,6 +16,7 @@
 
 #include <monarch/codec.hpp>
 
+#include "transport/wire/lent_memory.h"
 #include "transport/wire/sealed_memory.h"
 #include "worker/rank/bodies/door_body.h"
 #include "worker/rank/bodies/door_memory.h"
@@ -180,6 +181,19 @@ TEST(MadeMemory, IsCopiedWhereItIsNotTheOnlyLargePieceOrNobodyCounts) {
   EXPECT_EQ(lent_bytes(*lent, made.whole.size()), made.whole);
   made.set("before", kLarge - 1, "");
   EXPECT_EQ(memory.lend(made.body(), true)->from, 0U) << "a part of it";
+}
+
+TEST(MadeMemory, IsNoLargerThanAPostTakes) {
+  for (const std::size_t around : {kBlock - 8192, kBlock - 4096, kBlock, kBlock + 4096}) {
+    for (const std::size_t size : {around - 1, around, around + 1}) {
+      DoorMemory memory;
+      const MadeBody made(memory, size);
+      const auto lent = memory.lend(made.body(), true);
+      ASSERT_TRUE(lent.ok());
+      EXPECT_EQ(lent_bytes(*lent, made.whole.size()), made.whole);
+      EXPECT_LE(lent_memory_size(lent->memory.get()).value(), MemoryPool::block_bytes(lent->from + made.whole.size()));
+    }
+  }
 }
 
 TEST(MadeMemory, IsNotWrittenAgainAfterItsConnection) {

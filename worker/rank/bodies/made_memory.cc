@@ -28,8 +28,11 @@ bool put(char* at, const std::vector<monarch_bytes_v1>& pieces, bool write) {
 
 }  // namespace
 
+// A post takes no block that is larger than the body needs, from where that begins.
 char* MadeMemory::make(std::size_t size) {
-  auto filling = pool_.fill(kBefore + size);
+  const std::size_t least = kBefore + size;
+  const bool has_room_behind = MemoryPool::block_bytes(least + kBehind) == MemoryPool::block_bytes(least);
+  auto filling = pool_.fill(has_room_behind ? least + kBehind : least);
   if (!filling.ok()) return nullptr;
   char* const start = filling->block->start() + kBefore;
   const std::lock_guard lock(mutex_);

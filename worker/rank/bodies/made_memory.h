@@ -1,7 +1,7 @@
 #pragma once
 
-// MadeMemory: memory that a plugin fills itself and that goes to others as it is. Its bytes begin at a page, and before
-// them is room for what a body has before its only large piece, so that the body is there without a copy.
+// MadeMemory: memory that a plugin fills itself and that goes to others as it is. Its bytes begin at a page, and around
+// them is room for what a body has around its only large piece, so that the body is there without a copy.
 //
 // WARNING: what was sent is read by others: from then on nothing of it is written, but where nobody reads it any more.
 //
@@ -21,7 +21,9 @@ namespace monarch {
 
 class MadeMemory {
  public:
-  static constexpr std::size_t kBefore = 4096;  // bytes before those of the plugin
+  // Bytes around those of the plugin.
+  static constexpr std::size_t kBefore = 4096;
+  static constexpr std::size_t kBehind = 4096;
 
   explicit MadeMemory(MemoryPool& pool) : pool_(pool) {}
   MadeMemory(const MadeMemory&) = delete;
