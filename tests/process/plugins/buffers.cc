@@ -1,5 +1,5 @@
-// Senders and readers of large bodies, each of whose bytes is known to both, while others break things; some Buffers are
-// kept, and looked at again and again.
+// Senders and readers of large bodies, each of whose bytes is known to both, while others break things; some Buffers
+// are kept, and looked at again and again.
 
 #include <monarch/controller.hpp>
 
