@@ -81,14 +81,16 @@ void DoorReader::take(Waiter& waiter) {
 }
 
 void DoorReader::read(Lock& lock, Waiter& waiter, Instant until) {
-  const Connection connection = connection_;
-  lock.unlock();
-  const auto word = connection->wait_for_word(until, nudge_.get());
-  if (word.ok() && !*word) (void)clear_event(nudge_.get());
-  lock.lock();
-  if (word.ok() && *word) handle(lock, connection, &waiter);
-  if (!word.ok() && connection_ == connection) end_with(word.error());
-  if (connection_ == connection && !ended_) return;
+  const Connection connection = connection_;  // it may have ended since this thread had the role
+  if (connection != nullptr && !ended_) {
+    lock.unlock();
+    const auto word = connection->wait_for_word(until, nudge_.get());
+    if (word.ok() && !*word) (void)clear_event(nudge_.get());
+    lock.lock();
+    if (word.ok() && *word) handle(lock, connection, &waiter);
+    if (!word.ok() && connection_ == connection) end_with(word.error());
+    if (connection_ == connection && !ended_) return;
+  }
   reader_ = nullptr;
   idle_.notify_all();
 }
