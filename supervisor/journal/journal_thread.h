@@ -1,10 +1,10 @@
 #pragma once
 
-// JournalThread: the only thread that touches the state directory while a job runs, so that a slow disk (S03) stalls no
-// heartbeat. It appends records and writes the other files of the directory with one round of syncs per batch, and takes
-// snapshots, strictly in the order of the requests. Each request is answered by exactly one report that names its ticket.
-// A batch that nobody waits for has a little time for company: most of what ranks say at their beginnings and ends is
-// synced with the next record that lets a message go.
+// JournalThread: the only thread that touches the state directory while a job runs, so that a slow disk (S03) stalls
+// no heartbeat. It appends records and writes the other files of the directory with one round of syncs per batch, and
+// takes snapshots, strictly in the order of the requests. Each request is answered by exactly one report that names
+// its ticket. A batch that nobody waits for has a little time for company: most of what ranks say at their beginnings
+// and ends is synced with the next record that lets a message go.
 //
 // Without space (S01, S08) it says kStuck once, holds everything in order, and tries again each second; the requests
 // that wait fill the bounded inbox, and submit() answers false. When the storage fails (S02), or the directory is

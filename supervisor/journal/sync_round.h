@@ -1,8 +1,8 @@
 #pragma once
 
-// sync_round(): makes what was written to a folder durable in one round, with two waits for the disk at most: the bytes
-// of all files side by side, then, where there are new names, the folder once. A name appears only when the bytes of the
-// segment and its own are durable.
+// sync_round(): makes what was written to a folder durable in one round, with two waits for the disk at most: the
+// bytes of all files side by side, then, where there are new names, the folder once. A name appears only when the
+// bytes of the segment and its own are durable.
 //
 // Thread: one at a time, as JournalFiles.
 
@@ -34,8 +34,8 @@ struct SyncRound {
   bool new_segment = false;        // its name is new
 };
 
-// What the segment or the folder answered; each file beside has its own answer. A round that is repeated does only what
-// is left of it. Counts the waits.
+// What the segment or the folder answered; each file beside has its own answer. A round that is repeated does only
+// what is left of it. Counts the waits.
 Errno sync_round(JournalFiles& files, const SyncRound& round, std::vector<FileBeside>& beside, std::uint64_t& waits);
 
 }  // namespace monarch

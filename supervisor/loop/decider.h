@@ -1,10 +1,10 @@
 #pragma once
 
-// Decider: feeds the job's core, journals what it was fed, and lets its actions out once the record is durable (J1): an
-// act that the journal does not know can be repeated by the next supervisor. Leases are not its business: they wait for
-// no disk. A record that lets nothing out has a little time for company (JournalThread). The end of the job lets nothing
-// out but records, which go with that of what ended it. Where this process stood still, the core is told that before
-// anything else.
+// Decider: feeds the job's core, journals what it was fed, and lets its actions out once the record is durable (J1):
+// an act that the journal does not know can be repeated by the next supervisor. Leases are not its business: they
+// wait for no disk. A record that lets nothing out has a little time for company (JournalThread). The end of the job
+// lets nothing out but records, which go with that of what ended it. Where this process stood still, the core is told
+// that before anything else.
 //
 // A record that the journal refuses ends it: what was decided with it, and all after it, is never done.
 //

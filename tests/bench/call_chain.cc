@@ -1,7 +1,7 @@
-// What calls are compared with: bare libzmq over as many processes, there and back. A call between two hosts: caller –
-// ipc – relay – TCP with CURVE – relay – ipc – rank; the same without relays, caller – TCP with CURVE – rank; and a call
-// on one host, caller – ipc – relay – ipc – rank. No frame is looked into. Prints the median of a round trip of each, in
-// µs: `chain direct relay`.
+// What calls are compared with: bare libzmq over as many processes, there and back. A call between two hosts: caller
+// – ipc – relay – TCP with CURVE – relay – ipc – rank; the same without relays, caller – TCP with CURVE – rank; and a
+// call on one host, caller – ipc – relay – ipc – rank. No frame is looked into. Prints the median of a round trip of
+// each, in µs: `chain direct relay`.
 //
 // usage: call-chain ROUND_TRIPS BYTES
 

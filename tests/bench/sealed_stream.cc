@@ -1,7 +1,7 @@
-// What large bodies between hosts are compared with: one TCP connection over loopback, from the memory of one process to
-// that of another, in pieces that are sealed as those of bodies are, by the same cipher, one thread a side, with nothing
-// else of ours on the way. Prints the median of so many bodies, in MiB/s: from the first piece until the other side says
-// that it has all.
+// What large bodies between hosts are compared with: one TCP connection over loopback, from the memory of one process
+// to that of another, in pieces that are sealed as those of bodies are, by the same cipher, one thread a side, with
+// nothing else of ours on the way. Prints the median of so many bodies, in MiB/s: from the first piece until the
+// other side says that it has all.
 //
 // usage: sealed-stream MEBIBYTES BODIES
 

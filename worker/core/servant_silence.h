@@ -1,8 +1,8 @@
 #pragma once
 
-// ServantSilence: how long a process beside the daemon has been silent by its own doing. Time in which the daemon itself
-// did not look is nobody's silence, and neither is time in which the process waited for a processor: on a machine with
-// many others it is slow, not deaf. That counts for so long only: one that is killed is started again.
+// ServantSilence: how long a process beside the daemon has been silent by its own doing. Time in which the daemon
+// itself did not look is nobody's silence, and neither is time in which the process waited for a processor: on a
+// machine with many others it is slow, not deaf. That counts for so long only: one that is killed is started again.
 //
 // Thread: a value; pure.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Which of a decision's actions let something out of the supervisor: its record is waited for (J1). The end of the job is
-// not among them: it is written down, behind the record of what ended it, and told when that is durable.
+// Which of a decision's actions let something out of the supervisor: its record is waited for (J1). The end of the
+// job is not among them: it is written down, behind the record of what ended it, and told when that is durable.
 
 #include <algorithm>
 #include <optional>

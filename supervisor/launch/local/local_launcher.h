@@ -3,9 +3,9 @@
 // LocalLauncher: virtual hosts v1…vN, each a worker of its own on this machine, with an address of its own in
 // 127.0.0.0/8. They speak the same protocol over the same kind of connection as workers on real hosts.
 //
-// A host has ended when nothing of it lives. That its keeper ended in order, its groups are gone and the daemon that said
-// hello has ended proves it; where any of these is missing, or it had more than these two, all processes of this machine
-// are looked at for its marks.
+// A host has ended when nothing of it lives. That its keeper ended in order, its groups are gone and the daemon that
+// said hello has ended proves it; where any of these is missing, or it had more than these two, all processes of this
+// machine are looked at for its marks.
 //
 // Thread: the supervisor's loop. Lifetime: shorter than the guard's.
 

@@ -36,7 +36,8 @@ struct Reader : monarch::Actor {
   std::uint64_t take(const Buffer& buffer) { return sum_of(buffer.view()); }
 };
 
-// Those of all that the keeper of this host has started: ranks, this one among them, the post and the others of the worker.
+// Those of all that the keeper of this host has started: ranks, this one among them, the post and the others of the
+// worker.
 std::uint64_t faults_of_host() {
   std::uint64_t faults = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {

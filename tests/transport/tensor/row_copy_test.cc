@@ -1,5 +1,5 @@
-// Rows from memory to memory: that each byte arrives, that none beside them is written, and that none is read or written
-// where a page ends.
+// Rows from memory to memory: that each byte arrives, that none beside them is written, and that none is read or
+// written where a page ends.
 
 #include "transport/tensor/row_copy.h"
 
@@ -67,7 +67,8 @@ class GuardedBytes {
   std::size_t page_ = 0;
 };
 
-// So many rows that end where the memory of both does; the space between rows, and what lies before them, stays as it is.
+// So many rows that end where the memory of both does; the space between rows, and what lies before them, stays as it
+// is.
 struct Case {
   std::size_t row = 0;
   std::size_t source_gap = 0;

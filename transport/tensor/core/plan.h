@@ -1,8 +1,8 @@
 #pragma once
 
-// make_plan(): which bytes of which owners' memory make up what a reader wants of a tensor. Each byte that is wanted is
-// taken once, from one owner. There are no lists of elements: what two boxes have in common is one strided copy, and
-// rows that lie behind each other on both sides are one.
+// make_plan(): which bytes of which owners' memory make up what a reader wants of a tensor. Each byte that is wanted
+// is taken once, from one owner. There are no lists of elements: what two boxes have in common is one strided copy,
+// and rows that lie behind each other on both sides are one.
 //
 // Thread: pure functions.
 
@@ -102,8 +102,8 @@ void for_each_row(const Copy& copy, const Run& run) {
   }
 }
 
-// Calls run(source, destination, loop) with the offsets of the first row of each run: `loop` says how many rows are in a
-// run, and how far each lies behind the one before it.
+// Calls run(source, destination, loop) with the offsets of the first row of each run: `loop` says how many rows are
+// in a run, and how far each lies behind the one before it.
 template <class Run>
 void for_each_run(const Copy& copy, const Run& run) {
   Copy firsts = copy;
