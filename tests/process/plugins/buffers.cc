@@ -134,7 +134,7 @@ struct Sender : monarch::Actor {
       }
     }
     const auto now = memory("rw-s");
-    return std::all_of(now.begin(), now.end(), [&](const auto& one) { return before.contains(one.first); });
+    return std::all_of(now.begin(), now.end(), [&](const auto& reader) { return before.contains(reader.first); });
   }
 
  private:

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstddef>
 #include <vector>
 
 #include "transport/base/clock.h"
@@ -21,7 +22,7 @@ class Spinners {
     cpu_set_t usable{};
     EXPECT_EQ(::sched_getaffinity(0, sizeof usable, &usable), 0);
     cpu_set_t one{};
-    for (int cpu = 0; CPU_COUNT(&one) == 0; ++cpu) {
+    for (std::size_t cpu = 0; CPU_COUNT(&one) == 0; ++cpu) {
       if (CPU_ISSET(cpu, &usable)) CPU_SET(cpu, &one);
     }
     for (int i = 0; i < count; ++i) {

@@ -185,7 +185,7 @@ bool read_fields(Reader& reader, std::size_t added, Fields&... fields) {
   if (!array) return false;
   if (array.count() + added < sizeof...(fields)) return reader.fail("a struct misses fields");
   std::size_t left = array.count();
-  const auto read_one = [&](auto& field) { return left == 0 || (--left, codec::read(reader, field)); };
+  [[maybe_unused]] const auto read_one = [&](auto& field) { return left == 0 || (--left, codec::read(reader, field)); };
   if (!(read_one(fields) && ...)) return false;
   for (std::size_t i = sizeof...(fields); i < array.count(); ++i) {
     if (!reader.skip()) return false;
