@@ -1,6 +1,6 @@
 // Everything that reads bytes of a peer: the frame's header, the payload of every message, and a SEQPACKET message with
-// its envelope. Each input is tried as a frame, and as such a message, alone and behind another one. What decodes must
-// be the same after another round, and the type of a frame picks the message.
+// its envelope. Each input is tried as a frame and as such a message. What decodes must be the same after another
+// round, and the type of a frame picks the message.
 //
 // Thread: main, alone.
 
@@ -9,8 +9,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "tests/transport/wire/every_message.h"
 #include "transport/base/assert.h"
@@ -21,8 +19,6 @@
 
 namespace monarch {
 namespace {
-
-constexpr std::size_t kMostRead = 64;
 
 void check_payload(const Frame& frame) {
   const MessageKind& message = every_message()[frame.header.type % every_message().size()];
@@ -54,24 +50,6 @@ void check_message(std::string_view input) {
   check_payload(frame);
 }
 
-// Behind one that is right.
-void check_behind(std::string_view input) {
-  auto pair = make_channel_pair();
-  MONARCH_ASSERT(pair.ok());
-  const auto right = pack_message({.payload = "right"}, {}, limits::kSeqpacketInlineBytes);
-  MONARCH_ASSERT(right.ok() && send_message(pair->first.get(), *right) == SendOutcome::kSent);
-  if (::send(pair->first.get(), input.data(), input.size(), MSG_DONTWAIT) < 0) return;
-  pair->first.reset();
-  MessageReader reader(pair->second.get(), limits::kSeqpacketPayloadBytes);
-  std::vector<std::string> heard;
-  const auto take = [&heard](ReceivedMessage&& message) {
-    heard.push_back(std::move(message.frame.payload));
-    return MessageReader::Next::kGoOn;
-  };
-  while (reader.read(kMostRead, take).ok()) continue;
-  MONARCH_ASSERT(!heard.empty() && heard.size() <= 2 && heard.front() == "right");
-}
-
 }  // namespace
 }  // namespace monarch
 
@@ -79,6 +57,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   monarch::check_frame(input);
   monarch::check_message(input);
-  monarch::check_behind(input);
   return 0;
 }

@@ -12,7 +12,7 @@ namespace monarch {
 
 namespace {
 
-constexpr std::size_t kFramesPerTurn = 64;  // then other descriptors get their turn; the loop comes back for the rest
+constexpr int kFramesPerTurn = 64;  // then other descriptors get their turn; the loop comes back for the rest
 constexpr int kSendBufferBytes = 256 << 10;
 constexpr Duration kRetryAfter = Duration::milliseconds(10);  // when the kernel lacks memory or descriptor slots
 
@@ -58,7 +58,6 @@ SeqpacketChannel::SeqpacketChannel(EventLoop& loop, UniqueFd socket, ChannelHand
     : loop_(loop),
       socket_(std::move(socket)),
       limits_(limits),
-      reader_(socket_.get(), limits.payload_bytes),
       shared_(std::make_shared<Shared>(Shared{.handlers = std::move(handlers)})) {}
 
 SeqpacketChannel::~SeqpacketChannel() {
@@ -128,19 +127,13 @@ void SeqpacketChannel::on_ready(Readiness readiness) {
 
 void SeqpacketChannel::receive() {
   const std::shared_ptr<Shared> shared = shared_;
-  std::size_t left = kFramesPerTurn;
-  const auto take = [this, &shared, &left](ReceivedMessage&& message) {
-    --left;
-    shared->handlers.on_frame(std::move(message.frame), std::move(message.descriptors));
-    if (shared->destroyed) return MessageReader::Next::kGone;
-    return state_ == State::kOpen && !paused_ ? MessageReader::Next::kGoOn : MessageReader::Next::kEnough;
-  };
-  while (left > 0 && state_ == State::kOpen && !paused_) {
-    auto read = reader_.read(left, take);
+  for (int i = 0; i < kFramesPerTurn && state_ == State::kOpen && !paused_; ++i) {
+    auto received = receive_message(socket_.get(), limits_.payload_bytes);
+    if (!received.ok() && received.error().code == ErrorCode::kBusy) return read_later();
+    if (!received.ok()) return finish(std::move(received).error());
+    if (!received->has_value()) return;
+    shared->handlers.on_frame(std::move((*received)->frame), std::move((*received)->descriptors));
     if (shared->destroyed) return;
-    if (!read.ok() && read.error().code == ErrorCode::kBusy) return read_later();
-    if (!read.ok()) return finish(std::move(read).error());
-    if (*read == MessageReader::Found::kAll) return;
   }
 }
 

@@ -93,7 +93,6 @@ class SeqpacketChannel {
   EventLoop& loop_;
   UniqueFd socket_;
   ChannelLimits limits_;
-  MessageReader reader_;
   std::size_t inline_limit_ = 0;
   std::shared_ptr<Shared> shared_;
   State state_ = State::kOpen;

@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -20,8 +19,6 @@ namespace {
 
 constexpr std::size_t kDescriptorsOnTheWire = limits::kDescriptorsPerMessage + 1;  // and the memfd
 constexpr std::size_t kMessageBytes = kEnvelopeBytes + kFrameHeaderBytes + limits::kSeqpacketInlineBytes;
-constexpr std::size_t kLookedAtOnce = 8;        // messages
-constexpr std::size_t kSmallBytes = 2U << 10U;  // of a message that is looked at behind another one
 
 enum class Carriage : std::uint8_t { kInline = 0, kSealedMemory = 1 };
 
@@ -93,105 +90,11 @@ Result<ReceivedMessage> unpack(std::string_view bytes, std::vector<UniqueFd> des
   return message;
 }
 
-// What a look at a socket found: a message of any kind, and small ones without descriptors behind it. On the stack and
-// left as it is: all channels of a thread share these pages, and none has a buffer of its own.
-class Look {
- public:
-  Look() {}  // NOLINT(modernize-use-equals-default,cppcoreguidelines-pro-type-member-init): would clear all of it
-
-  // How many, of at most `most`. -1, with errno: none.
-  int at(int fd, std::size_t most);
-  // Each once, in order. Not kBusy and not kGone: no peer of ours sends it.
-  Result<ReceivedMessage> first(std::size_t payload_limit);
-  // Nothing: it is not a small one without descriptors, and is looked at by itself.
-  std::optional<ReceivedMessage> behind(std::size_t index, std::size_t payload_limit);
-  // So many leave the socket, and what is left of them ends.
-  Status take(int fd, std::size_t count) const;
-
- private:
-  std::string_view bytes(std::size_t index) const {
-    return {static_cast<const char*>(pieces_[index].iov_base), headers_[index].msg_len};
-  }
-
-  std::array<char, kMessageBytes> first_;
-  std::array<std::array<char, kSmallBytes>, kLookedAtOnce - 1> behind_;
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kDescriptorsOnTheWire * sizeof(int))> control_;
-  std::array<iovec, kLookedAtOnce> pieces_;
-  std::array<mmsghdr, kLookedAtOnce> headers_;
-};
-
-int Look::at(int fd, std::size_t most) {
-  int count = -1;
-  do {
-    for (std::size_t i = 0; i < most; ++i) {
-      pieces_[i] = i == 0 ? iovec{.iov_base = first_.data(), .iov_len = first_.size()}
-                          : iovec{.iov_base = behind_[i - 1].data(), .iov_len = kSmallBytes};
-      headers_[i] = {};
-      headers_[i].msg_hdr.msg_iov = &pieces_[i];
-      headers_[i].msg_hdr.msg_iovlen = 1;
-    }
-    headers_[0].msg_hdr.msg_control = control_.data();
-    headers_[0].msg_hdr.msg_controllen = control_.size();
-    // WARNING: descriptors for which a process has no room are cut off and lost (unix(7)). So a message is looked at
-    // first, and taken once all of it is here.
-    count = ::recvmmsg(fd, headers_.data(), static_cast<unsigned>(most), MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC,
-                       nullptr);
-    // WARNING: a peer that closed with messages of ours unread makes recvmsg answer ECONNRESET once, in front of the
-    // messages that it had sent before; they are still there to read.
-  } while (count < 0 && (errno == EINTR || errno == ECONNRESET));
-  return count;
-}
-
-Result<ReceivedMessage> Look::first(std::size_t payload_limit) {
-  msghdr& header = headers_[0].msg_hdr;
-  std::vector<UniqueFd> descriptors = adopt_descriptors(header);
-  // A message without bytes reads like the end; no peer of ours sends one.
-  if (headers_[0].msg_len == 0) return Error{ErrorCode::kGone, "the peer closed the connection"};
-  const bool is_cut = (header.msg_flags & MSG_CTRUNC) != 0;
-  if (is_cut && descriptors.size() < kDescriptorsOnTheWire) {
-    return errno_error("the descriptors that come with a message", EMFILE);
-  }
-  if ((header.msg_flags & MSG_TRUNC) != 0) {
-    return Error{ErrorCode::kInvalid, text("a message is longer than ", kMessageBytes, " bytes")};
-  }
-  if (is_cut) {
-    return Error{ErrorCode::kInvalid,
-                 text("a message's descriptors were cut off: it has more than ", kDescriptorsOnTheWire)};
-  }
-  return unpack(bytes(0), std::move(descriptors), payload_limit);
-}
-
-// Its descriptors, for which there was no room here, are still in the socket: none is held for a message whose turn has
-// not come.
-std::optional<ReceivedMessage> Look::behind(std::size_t index, std::size_t payload_limit) {
-  if ((headers_[index].msg_hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) return std::nullopt;
-  auto message = unpack(bytes(index), {}, payload_limit);
-  if (!message.ok()) return std::nullopt;
-  return std::move(*message);
-}
-
-Status Look::take(int fd, std::size_t count) const {
-  std::array<mmsghdr, kLookedAtOnce> headers{};
-  for (std::size_t taken = 0; taken < count;) {
-    const int more =
-        ::recvmmsg(fd, &headers[taken], static_cast<unsigned>(count - taken), MSG_DONTWAIT | MSG_TRUNC, nullptr);
-    if (more < 0 && (errno == EINTR || errno == ECONNRESET)) continue;
-    if (more <= 0) return errno_error(ErrorCode::kInternal, "taking a message", errno);
-    taken += static_cast<std::size_t>(more);
-  }
-  // WARNING: with SO_PEEK_OFF a look passes over a message without bytes that was looked at before (datagram.c). Taking
-  // does not.
-  for (std::size_t i = 0; i < count; ++i) {
-    if (headers[i].msg_len != headers_[i].msg_len) return Error{ErrorCode::kInvalid, "a message without bytes"};
-  }
-  return {};
-}
-
-// So that the next look begins there, and each goes on behind what was looked at before and not taken. False: this
-// system has no such looks.
-bool look_from_the_first(int fd) {
-  const int begin = 0;
-  return ::setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &begin, sizeof begin) == 0;
+// The next message leaves the socket, and what is left of it ends.
+void take_message(int fd) {
+  ssize_t taken = -1;
+  do taken = ::recv(fd, nullptr, 0, MSG_DONTWAIT);
+  while (taken < 0 && (errno == EINTR || errno == ECONNRESET));
 }
 
 }  // namespace
@@ -279,49 +182,44 @@ SendOutcome send_message(int fd, const OutgoingMessage& message) {
 }
 
 Result<std::optional<ReceivedMessage>> receive_message(int fd, std::size_t payload_limit) {
-  Look look;
-  if (look.at(fd, 1) < 0) {
-    if (errno == EAGAIN) return std::optional<ReceivedMessage>();
-    return errno_error(ErrorCode::kInternal, "receiving a message", errno);
+  // On the stack and left as it is: all channels of a thread share these pages, and none has a buffer of its own.
+  std::array<char, kMessageBytes> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kDescriptorsOnTheWire * sizeof(int))> control{};
+  iovec piece{.iov_base = buffer.data(), .iov_len = buffer.size()};
+  msghdr header{};
+  ssize_t size = -1;
+  do {
+    header = msghdr{};
+    header.msg_iov = &piece;
+    header.msg_iovlen = 1;
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+    // WARNING: descriptors for which a process has no room are cut off and lost (unix(7)). So a message is looked at
+    // first, and taken once all of it is here.
+    size = ::recvmsg(fd, &header, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    // WARNING: a peer that closed with messages of ours unread makes recvmsg answer ECONNRESET once, in front of the
+    // messages that it had sent before; they are still there to read.
+  } while (size < 0 && (errno == EINTR || errno == ECONNRESET));
+  if (size < 0 && errno == EAGAIN) return std::optional<ReceivedMessage>();
+  if (size < 0) return errno_error(ErrorCode::kInternal, "receiving a message", errno);
+  std::vector<UniqueFd> descriptors = adopt_descriptors(header);
+  // A message without bytes reads like the end; no peer of ours sends one.
+  if (size == 0) return Error{ErrorCode::kGone, "the peer closed the connection"};
+  const bool is_cut = (header.msg_flags & MSG_CTRUNC) != 0;
+  if (is_cut && descriptors.size() < kDescriptorsOnTheWire) {
+    return errno_error("the descriptors that come with a message", EMFILE);
   }
-  auto message = look.first(payload_limit);
-  const bool stays = !message.ok() && message.error().code != ErrorCode::kInvalid;
-  const Status taken = stays ? Status() : look.take(fd, 1);
-  if (!message.ok()) return std::move(message).error();
-  MONARCH_TRY(taken);
-  return std::optional<ReceivedMessage>(std::move(*message));
-}
-
-MessageReader::MessageReader(int fd, std::size_t payload_limit)
-    : fd_(fd), payload_limit_(payload_limit), looks_ahead_(look_from_the_first(fd)) {}
-
-Result<MessageReader::Found> MessageReader::read(std::size_t most, const Take& take) {
-  const std::size_t wanted = looks_ahead_ && !alone_ ? std::min(most, kLookedAtOnce) : 1;
-  alone_ = false;
-  Look look;
-  const int count = look.at(fd_, wanted);
-  if (count < 0 && errno == EAGAIN) return Found::kAll;
-  if (count < 0) return errno_error(ErrorCode::kInternal, "receiving a message", errno);
-  auto first = look.first(payload_limit_);
-  if (!first.ok()) {
-    if (looks_ahead_) MONARCH_ASSERT(look_from_the_first(fd_));
-    return std::move(first).error();
+  take_message(fd);
+  if ((header.msg_flags & MSG_TRUNC) != 0) {
+    return Error{ErrorCode::kInvalid, text("a message is longer than ", kMessageBytes, " bytes")};
   }
-  const auto found = static_cast<std::size_t>(count);
-  std::size_t heard = 1;
-  Next next = take(std::move(*first));
-  while (next == Next::kGoOn && heard < found) {
-    auto message = look.behind(heard, payload_limit_);
-    if (!message) break;
-    ++heard;
-    next = take(std::move(*message));
+  if (is_cut) {
+    return Error{ErrorCode::kInvalid,
+                 text("a message's descriptors were cut off: it has more than ", kDescriptorsOnTheWire)};
   }
-  if (next == Next::kGone) return Found::kPart;
-  MONARCH_TRY(look.take(fd_, heard));
-  if (heard == found) return found < wanted ? Found::kAll : Found::kPart;
-  alone_ = next == Next::kGoOn;
-  MONARCH_ASSERT(look_from_the_first(fd_));
-  return Found::kPart;
+  const std::string_view bytes(buffer.data(), static_cast<std::size_t>(size));
+  MONARCH_ASSIGN(ReceivedMessage message, unpack(bytes, std::move(descriptors), payload_limit));
+  return std::optional<ReceivedMessage>(std::move(message));
 }
 
 }  // namespace monarch

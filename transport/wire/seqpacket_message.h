@@ -62,32 +62,4 @@ SendOutcome send_message(int fd, const OutgoingMessage& message);
 // cannot hold the descriptors of the next one, which stays where it is: nothing will wake us, try again later.
 Result<std::optional<ReceivedMessage>> receive_message(int fd, std::size_t payload_limit);
 
-// Reads a socket of which it is the only reader: up to 8 messages with one look, and they are taken together once they
-// were handed out. So a message alone costs two system calls, and nobody asks once more whether there is another one.
-// One that is large or has descriptors comes alone, or first: no descriptor is held for a message whose turn has not
-// come. Lifetime: within the socket's.
-class MessageReader {
- public:
-  MessageReader(int fd, std::size_t payload_limit);
-
-  enum class Next : std::uint8_t {
-    kGoOn,
-    kEnough,  // those behind stay in the socket
-    kGone,    // this reader, or its socket, is no more
-  };
-  using Take = std::function<Next(ReceivedMessage&&)>;
-  enum class Found : std::uint8_t {
-    kAll,   // the socket was empty
-    kPart,  // it may not be
-  };
-  // Hands out at most `most`. Errors as those of receive_message, of the first message that is there.
-  Result<Found> read(std::size_t most, const Take& take);
-
- private:
-  int fd_;
-  std::size_t payload_limit_;
-  bool looks_ahead_;
-  bool alone_ = false;  // what comes next is large, or has descriptors
-};
-
 }  // namespace monarch

@@ -193,29 +193,6 @@ TEST_F(Channel, PausedItReadsNothingAndItsPeerHasToWait) {
   ASSERT_TRUE(run_until([&] { return b_.frames.size() == sent; }));
 }
 
-TEST_F(Channel, PausedByAHandlerItHandsOutNothingMoreUntilItIsResumed) {
-  a_.open(loop(), std::move(a_socket_));
-  std::vector<std::uint64_t> heard;
-  std::unique_ptr<SeqpacketChannel> b;
-  auto made = SeqpacketChannel::create(loop(), std::move(b_socket_),
-                                       {.on_frame =
-                                            [&](Frame frame, std::vector<UniqueFd>) {
-                                              heard.push_back(frame.header.seq);
-                                              if (frame.header.seq % 3 == 0) b->pause();
-                                            },
-                                        .on_closed = [](const Error&) {}});
-  ASSERT_TRUE(made.ok());
-  b = std::move(*made);
-  for (std::uint64_t seq = 1; seq <= 12; ++seq) ASSERT_TRUE(a_.channel->send(frame_of(seq)).ok());
-  for (std::size_t part = 3; part <= 12; part += 3) {
-    ASSERT_TRUE(run_until([&] { return heard.size() == part; }));
-    for (int i = 0; i < 3; ++i) loop().turn();
-    EXPECT_EQ(heard.size(), part);
-    b->resume();
-  }
-  for (std::size_t i = 0; i < heard.size(); ++i) EXPECT_EQ(heard[i], i + 1);
-}
-
 TEST_F(Channel, PausedItReadsWhatAClosedPeerHadSent) {
   open_both();
   b_.channel->pause();

@@ -1,6 +1,5 @@
 #include "transport/wire/seqpacket_message.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -19,18 +18,6 @@
 #include "tests/transport/base/lower_limit.h"
 #include "transport/wire/sealed_memory.h"
 #include "transport/wire/seqpacket_socket.h"
-
-namespace {
-int receive_calls = 0;  // to the system
-}
-
-// In front of libc's own.
-extern "C" int recvmmsg(int fd, mmsghdr* messages, unsigned count, int flags, timespec* timeout) {
-  using Receive = int (*)(int, mmsghdr*, unsigned, int, timespec*);
-  static const auto receive = reinterpret_cast<Receive>(::dlsym(RTLD_NEXT, "recvmmsg"));
-  ++receive_calls;
-  return receive(fd, messages, count, flags, timeout);
-}
 
 namespace monarch {
 namespace {
@@ -191,163 +178,6 @@ TEST_F(Message, WaitsWhereThisProcessCannotHoldItsDescriptors) {
   const auto second = receive_message(pair_.second.get(), 100);
   ASSERT_TRUE(second.ok() && second->has_value());
   EXPECT_EQ((*second)->frame.payload, "second");
-}
-
-using Next = MessageReader::Next;
-using Found = MessageReader::Found;
-
-// What a reader hands out, as `payload/descriptors` each, until `enough` were.
-struct Heard {
-  std::string words;
-  std::size_t enough = 1'000;
-  MessageReader::Take take = [this](ReceivedMessage&& message) {
-    words += message.frame.payload.substr(0, 8) + '/' + std::to_string(message.descriptors.size()) + ' ';
-    return --enough == 0 ? Next::kEnough : Next::kGoOn;
-  };
-};
-
-TEST_F(Message, AReaderTakesManyByTwoCallsAndKnowsThatTheseWereAll) {
-  MessageReader reader(pair_.second.get(), 100);
-  for (const int many : {1, 7}) {
-    Heard heard;
-    std::string sent;
-    for (int i = 0; i < many; ++i) {
-      send_raw(message(0, 0, 1, std::to_string(i)));
-      sent += std::to_string(i) + "/0 ";
-    }
-    const int before = receive_calls;
-    EXPECT_EQ(reader.read(64, heard.take).value(), Found::kAll);
-    EXPECT_EQ(receive_calls - before, 2);
-    EXPECT_EQ(heard.words, sent);
-    EXPECT_EQ(reader.read(64, heard.take).value(), Found::kAll);
-    EXPECT_EQ(heard.words, sent);
-  }
-}
-
-TEST_F(Message, AReaderTakesMessagesOfAllKindsInOrder) {
-  const UniqueFd given = null_device();
-  MessageReader reader(pair_.second.get(), limits::kSeqpacketInlineBytes);
-  const std::string large(8'000, 'l');  // not small
-  std::string sent;
-  for (int i = 0; i < 3; ++i) {
-    send_raw(message(0, 0, 5, "small"));
-    send_raw(message(0, 2, 4, "with"), {given.get(), given.get()});
-    send_raw(message(0, 0, static_cast<std::uint32_t>(large.size()), large));
-    send_raw(message(0, 1, static_cast<std::uint32_t>(large.size()), large), {given.get()});
-    send_raw(message(0, 0, 4, "some"));
-    send_raw(message(0, 0, 4, "more"));
-    sent += "small/0 with/2 llllllll/0 llllllll/1 some/0 more/0 ";
-  }
-  Heard heard;
-  for (int i = 0; i < 40 && heard.words.size() < sent.size(); ++i) ASSERT_TRUE(reader.read(64, heard.take).ok());
-  EXPECT_EQ(heard.words, sent);
-  send_raw(message(0, 0, 4, "last"));
-  pair_.first.reset();
-  EXPECT_EQ(reader.read(64, heard.take).value(), Found::kPart);
-  EXPECT_EQ(reader.read(64, heard.take).error().code, ErrorCode::kGone);
-  EXPECT_EQ(heard.words, sent + "last/0 ");
-}
-
-TEST_F(Message, AReaderLeavesInTheSocketWhatIsNotWanted) {
-  MessageReader reader(pair_.second.get(), 100);
-  for (const char* word : {"a", "b", "c", "d", "e"}) send_raw(message(0, 0, 1, word));
-  Heard heard;
-  heard.enough = 2;
-  EXPECT_EQ(reader.read(64, heard.take).value(), Found::kPart);
-  EXPECT_EQ(heard.words, "a/0 b/0 ");
-  EXPECT_EQ(reader.read(1, heard.take).value(), Found::kPart);
-  EXPECT_EQ(heard.words, "a/0 b/0 c/0 ");
-  const auto next = receive_message(pair_.second.get(), 100);
-  ASSERT_TRUE(next.ok() && next->has_value());
-  EXPECT_EQ((*next)->frame.payload, "d");
-  EXPECT_EQ(reader.read(64, heard.take).value(), Found::kAll);
-  EXPECT_EQ(heard.words, "a/0 b/0 c/0 e/0 ");
-}
-
-TEST_F(Message, AReaderTouchesNothingOnceItIsGone) {
-  auto reader = std::make_unique<MessageReader>(pair_.second.get(), 100);
-  for (const char* word : {"a", "b"}) send_raw(message(0, 0, 1, word));
-  const int before = receive_calls;
-  EXPECT_TRUE(reader
-                  ->read(64,
-                         [&](ReceivedMessage&&) {
-                           reader.reset();
-                           return Next::kGone;
-                         })
-                  .ok());
-  EXPECT_EQ(receive_calls - before, 1);
-}
-
-TEST_F(Message, AReaderHoldsNoDescriptorOfAMessageWhoseTurnHasNotCome) {
-  const UniqueFd given = null_device();
-  MessageReader reader(pair_.second.get(), 100);
-  for (int i = 0; i < 5; ++i) send_raw(message(0, 1, 4, "with"), {given.get()});
-  const std::size_t before = open_descriptors();
-  int heard = 0;
-  while (heard < 5) {
-    ASSERT_TRUE(reader
-                    .read(64,
-                          [&](ReceivedMessage&&) {
-                            ++heard;
-                            EXPECT_EQ(open_descriptors(), before + 1);
-                            return Next::kGoOn;
-                          })
-                    .ok());
-  }
-  EXPECT_EQ(open_descriptors(), before);
-}
-
-TEST_F(Message, AReaderWaitsWhereThisProcessCannotHoldTheDescriptorsOfTheNextOne) {
-  const UniqueFd given = null_device();
-  MessageReader reader(pair_.second.get(), 100);
-  send_raw(message(0, 0, 5, "first"));
-  send_raw(message(0, 3, 4, "with"), {given.get(), given.get(), given.get()});
-  send_raw(message(0, 0, 4, "last"));
-  const std::size_t before = open_descriptors();
-  Heard heard;
-  {
-    const LowerLimit none(RLIMIT_NOFILE, 1);
-    EXPECT_TRUE(reader.read(64, heard.take).ok());
-    for (int i = 0; i < 3; ++i) EXPECT_EQ(reader.read(64, heard.take).error().code, ErrorCode::kBusy);
-  }
-  EXPECT_EQ(heard.words, "first/0 ");
-  EXPECT_EQ(open_descriptors(), before);
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(reader.read(64, heard.take).ok());
-  EXPECT_EQ(heard.words, "first/0 with/3 last/0 ");
-}
-
-TEST_F(Message, AReaderRefusesWhatIsWrongBehindAnotherOne) {
-  MessageReader reader(pair_.second.get(), 100);
-  send_raw(message(0, 0, 1, "a"));
-  send_raw(message(0, 0, 2, "b"));
-  send_raw(message(0, 0, 1, "c"));
-  Heard heard;
-  EXPECT_EQ(reader.read(64, heard.take).value(), Found::kPart);
-  EXPECT_EQ(reader.read(64, heard.take).error().code, ErrorCode::kInvalid);
-  EXPECT_EQ(heard.words, "a/0 ");
-}
-
-// It reads like the end; and a look passes over one that was looked at before.
-TEST_F(Message, AReaderComesToAnEndWhereAMessageHasNoBytes) {
-  MessageReader reader(pair_.second.get(), 100);
-  send_raw(message(0, 0, 1, "a"));
-  send_raw("");
-  send_raw(message(0, 0, 1, "b"));
-  Heard heard;
-  EXPECT_TRUE(reader.read(64, heard.take).ok());
-  EXPECT_EQ(heard.words, "a/0 ");
-  EXPECT_FALSE(reader.read(64, heard.take).ok());
-}
-
-TEST_F(Message, AReaderReadsWhatAPeerHadSentThatLeftAllUnread) {
-  ASSERT_EQ(::send(pair_.second.get(), "unread", 6, 0), 6);
-  MessageReader reader(pair_.second.get(), 100);
-  for (const char* word : {"a", "b"}) send_raw(message(0, 0, 1, word));
-  pair_.first.reset();
-  Heard heard;
-  EXPECT_TRUE(reader.read(64, heard.take).ok());
-  EXPECT_EQ(reader.read(64, heard.take).error().code, ErrorCode::kGone);
-  EXPECT_EQ(heard.words, "a/0 b/0 ");
 }
 
 // A length field at its extreme must not be believed by an allocation.
