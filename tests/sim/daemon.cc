@@ -55,10 +55,6 @@ void Daemon::on(const HelloWithStash& said) {
   stash_ = said.stash;
   const bool first_start = stash_.public_key.empty();
   if (first_start && world_.random.permille(world_.faults().launch_fails)) return exit(kExitInternal);
-  if (!first_start && stash_.promised > host_.promise_on_disk) {
-    host_.promise_on_disk = stash_.promised;
-    world_.checker->promised(host_.id, stash_.promised);
-  }
   stash_.promised = std::max(stash_.promised, host_.promise_on_disk);
   if (first_start) stash_.public_key = "key";
   hello_.host = host_.id.value();
@@ -74,7 +70,7 @@ void Daemon::on(const HelloWithStash& said) {
   adopted_ = said.hello.ranks;
   if (has_link()) world_.network->dial(host_.id);
   worker_.hear_stash(stash_);
-  if (core_->promised() >= stash_.bootstrap.term) owe_hello(false);
+  owe_hello(false);
   world_.checker->daemon_starts(host_.id);
   feed(daemon::Started{stash_.bootstrap.term});
   for (const RankReport& report : said.hello.ranks) feed(daemon::RankTold{report});
@@ -232,7 +228,6 @@ void Daemon::perform(const daemon::PersistPromise& action) {
   }
   send_after(world_.scheduler, wait, main_, [this, fails, kept, term = action.term] {
     turned();
-    if (fails && core_->promised() < stash_.bootstrap.term) return exit(kExitInternal);
     if (fails) return feed(daemon::PromiseFailed{term});
     if (kept) host_.promise_on_disk = std::max(host_.promise_on_disk, term);
     world_.checker->promised(host_.id, term);

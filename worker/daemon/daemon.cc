@@ -117,8 +117,7 @@ Status Daemon::watch_inboxes() {
 void Daemon::begin(const KeeperHello& hello) {
   // Before the first promise: what a daemon that crashes right now leaves behind has its keys.
   stash();
-  // Who has promised nothing yet says hello when it has (feed).
-  if (core_.promised() >= setup_.stash.bootstrap.term) say_hello(false);
+  say_hello(false);
   look_at_pressure();
   feed(Started{setup_.stash.bootstrap.term});
   for (const RankReport& report : hello.ranks) feed(RankTold{report});
@@ -267,8 +266,6 @@ void Daemon::on_log(PromiseMade&& promise) {
   if (promise.status.ok()) return feed(PromisePersisted{promise.term});
   log_error("term ", promise.term.value(), " cannot be promised: ", promise.status.error().message);
   feed(PromiseFailed{promise.term});
-  // Without its first promise it says nothing to anybody. The next daemon tries it again.
-  if (core_.promised() < setup_.stash.bootstrap.term) result_ = kExitInternal;
 }
 
 void Daemon::on_log(StateRemoved&& /*event*/) { say_goodbye(); }

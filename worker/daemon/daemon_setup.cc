@@ -51,11 +51,12 @@ Result<CurveKeyPair> keys_of(DaemonStash& stash) {
   return keys;
 }
 
-// What cannot be written is said to the launcher at once, not when it is needed. The first promise, to the supervisor
-// that started us, becomes durable while the links come up (DaemonCore), and its Hello waits for it.
-Status claim_directories(const DaemonStash& stash) {
+// What cannot be written is said to the launcher at once, not when it is needed. The first promise is made here: to the
+// supervisor that started us.
+Status claim_directories(DaemonStash& stash) {
   MONARCH_TRY(make_directories(stash.bootstrap.log_directory));
-  return prepare_promise(stash.bootstrap.state_directory, std::max(stash.promised, stash.bootstrap.term));
+  stash.promised = std::max(stash.promised, stash.bootstrap.term);
+  return write_promise(stash.bootstrap.state_directory, stash.promised);
 }
 
 }  // namespace
@@ -83,9 +84,7 @@ Result<Setup> set_up(const UniqueFd& stash, BootstrapRefusal& refusal) {
   bulk.link.message_bytes = limits::kBulkPayloadBytes;
   control.link.unread_bytes = bulk.link.unread_bytes = 0;  // a supervisor is believed
   MONARCH_ASSIGN(const Term on_disk, read_promise(bootstrap.state_directory));
-  // What the daemon before this one was about to promise is nobody's to rely on yet.
-  const bool durable = found.promised <= on_disk || write_promise(bootstrap.state_directory, found.promised).ok();
-  if (!durable || on_disk > found.promised) found.promised = on_disk;
+  found.promised = std::max(found.promised, on_disk);
   if (first_start) MONARCH_TRY(claim_directories(found));
   MONARCH_ASSIGN(CurveKeyPair keys, keys_of(found));
   return Setup{std::move(found), std::move(keys), std::move(control), std::move(bulk), first_start};

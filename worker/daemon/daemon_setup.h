@@ -25,9 +25,8 @@ struct Setup {
   bool first_start = false;  // the stash has no keys yet
 };
 
-// The stash's keys and promise are filled in: stash.promised is what the disk has, or has now of what the stash had. At
-// the first start the promise is still to be made. Where it fails, `refusal` says for the launcher what kind of failure
-// that is.
+// The stash's keys and promise are filled in: stash.promised is the higher one of stash and disk. Where it fails,
+// `refusal` says for the launcher what kind of failure that is.
 Result<Setup> set_up(const UniqueFd& stash, BootstrapRefusal& refusal);
 
 // "tcp://127.0.0.1:20000" or "tcp://[::1]:20000".

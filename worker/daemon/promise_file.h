@@ -12,13 +12,10 @@
 
 namespace monarch::daemon {
 
-// Term 0 where there is none, or where a loss of power came before the first one was durable; kInvalid where the file
-// holds something else than a term.
+// Term 0 where there is none; kInvalid where the file holds something else than a term.
 Result<Term> read_promise(const std::string& directory);
 
-// Makes the directory and those above it, 0700, where they are missing, and tries whether a promise could be written
-// there. It waits for no disk, and promises nothing.
-Status prepare_promise(const std::string& directory, Term term);
+// Makes the directory and those above it, 0700, where they are missing.
 Status write_promise(const std::string& directory, Term term);
 
 // The end of the worker: removes the file, and the directory and the one above it where nothing else is in them.
