@@ -26,6 +26,14 @@ class Fixture(cluster.ClusterTest):
         self.assertEqual(run.wait(), 143)
         self.assert_nothing_left()
 
+    def test_ctrl_c_on_the_terminal_is_the_commands_alone_and_its_last_words_are_heard(self):
+        self.world(1)
+        run = self.start_program("/bin/sh", "-c", "trap 'sleep 0.5; echo last; exit 7' INT; echo there; while :; do sleep 0.05; done",
+                                 terminal=True)
+        run.wait_for_out("there")
+        run.type("\x03")
+        self.assertEqual((run.wait(), "last" in run.out), (7, True), run)
+
     def test_what_is_left_on_a_host_is_seen(self):
         w = self.world(2)
         self.assertEqual(self.leftovers(), [])

@@ -100,10 +100,12 @@ class Host:
         os.chmod(self.path(path), mode)
 
     def command(self, *arguments, folder=HOME):
-        """What runs a program in this host when it is started here. It belongs to the host's group before it enters."""
+        """What runs a program in this host when it is started here. It belongs to the host's group before it enters, and a
+        Ctrl-C at its terminal is its own: nsenter waits for it, where it would die of that first and take the terminal along."""
         join = ["/bin/sh", "-c", 'echo 0 >"$0" && exec "$@"', os.path.join(self.cgroup, "cgroup.procs")] if self.cgroup else []
-        return [*join, "/usr/bin/nsenter", f"--target={self.pid}", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup",
-                "--root", "--", "/usr/bin/env", "--chdir=" + folder, *map(str, arguments)]
+        enter = ["/usr/bin/nsenter", f"--target={self.pid}", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--root"]
+        return [*join, "/usr/bin/env", "--ignore-signal=INT,QUIT", *enter,
+                "--", "/usr/bin/env", "--default-signal=INT,QUIT", "--chdir=" + folder, *map(str, arguments)]
 
     def start(self, *arguments, folder=HOME, **options):
         return subprocess.Popen(self.command(*arguments, folder=folder),

@@ -88,7 +88,7 @@ class Inside(slurm.SlurmTest):
         s = self.slurm(2)
         spec = self.slurm_job("mark up; while [ ! -e /tmp/go ]; do nap 0.05; done")
         run = self.start_program("salloc", "--quiet", "--no-kill", "-N2", "/bin/sh", "-c",
-                                 f'{harness.MONARCH} up "$1" && exec {harness.MONARCH} wait', "sh", spec)
+                                 f'job=$({harness.MONARCH} up "$1") && exec {harness.MONARCH} wait "$job"', "sh", spec)
         run.wait_for_err(r"Slurm ends it with its job \d+, once .*: `monarch wait \S+` waits for it")
         self.wait_for_marks("up", 4)
         for host in s.node_hosts:
