@@ -45,7 +45,7 @@ monarch_memory_v1* hold_value(const monarch_host_v1* /*host*/, const monarch_ans
 }
 
 monarch_memory_v1* make_memory(const std::shared_ptr<DoorMemory>& memory, std::size_t size, void** data) {
-  char* const start = memory->made().make(size);
+  char* const start = memory->make(size);
   if (start == nullptr) return nullptr;
   *data = start;
   return std::make_unique<monarch_memory_v1>(monarch_memory_v1{nullptr, memory, start}).release();

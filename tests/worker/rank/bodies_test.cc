@@ -8,6 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -41,6 +44,11 @@ std::uint64_t faults() {
   return static_cast<std::uint64_t>(usage.ru_minflt);
 }
 
+std::size_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
 CallBody body_of(const DoorMemory::Lent& lent, std::size_t size) {
   CallBody body;
   body.bytes = size;
@@ -60,7 +68,7 @@ DoorBody taken(const DoorMemory::Lent& lent, std::size_t size, KeptMappings& kep
 
 // Three pieces, of which the plugin has made the second.
 struct MadeBody {
-  explicit MadeBody(DoorMemory& memory, std::size_t size) : memory_(memory), start(memory.made().make(size)) {
+  explicit MadeBody(DoorMemory& memory, std::size_t size) : memory_(memory), start(memory.make(size)) {
     if (start != nullptr) std::memset(start, 'm', size);
     set("before", size, "behind");
   }
@@ -135,6 +143,63 @@ TEST(DoorMemory, GoesOnInNewMemoryWhereAllBlocksAreKept) {
     EXPECT_EQ(lent_bytes(kept[i], kBlock), std::string(kBlock, static_cast<char>('a' + i % 26)));
   }
   EXPECT_LE(memory.pool().bytes(), MemoryPool::kMostBytes);
+}
+
+// What a process says of its blocks, by a clock that the test sets.
+class ShortOfBlocks : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kHuge = 8U << 20U;
+
+  ShortOfBlocks() {
+    now_ = Instant() + Duration::seconds(1);
+    do {
+      kept_.push_back(memory_.make(kHuge));
+    } while (memory_.made().is_in_block(kept_.back()));
+    testing::internal::CaptureStderr();
+  }
+  ~ShortOfBlocks() override {
+    for (const char* const start : kept_) memory_.made().drop(start);
+  }
+  void pass_a_second() { now_ = now_ + Duration::seconds(1); }
+  static std::size_t lines() {
+    const std::string said = testing::internal::GetCapturedStderr();
+    std::size_t lines = 0;
+    for (std::size_t at = said.find("goes in new memory"); at != std::string::npos; ++lines) {
+      at = said.find("goes in new memory", at + 1);
+    }
+    return lines;
+  }
+
+  static inline Instant now_;
+  DoorMemory memory_{[] { return now_; }};
+  std::vector<const char*> kept_;  // all that fit into blocks, and one more
+};
+
+TEST_F(ShortOfBlocks, SaysSoOnceWhateverBecomesOfSmallerBodies) {
+  for (int i = 0; i < 30; ++i) {
+    pass_a_second();
+    const auto small = memory_.lend(std::string(kLarge, 's'), true);
+    ASSERT_TRUE(small.ok());
+    EXPECT_NE(small->block, 0U);
+    memory_.freed(small->block);
+    const char* const own = memory_.make(kHuge);
+    ASSERT_NE(own, nullptr);
+    EXPECT_FALSE(memory_.made().is_in_block(own));
+    memory_.made().drop(own);
+  }
+  EXPECT_EQ(lines(), 1U);
+  EXPECT_LE(memory_.pool().bytes(), MemoryPool::kMostBytes);
+}
+
+TEST_F(ShortOfBlocks, SaysNothingWhereTheyComeBack) {
+  for (int i = 0; i < 30; ++i) {
+    pass_a_second();
+    memory_.made().drop(memory_.make(kHuge));
+    memory_.made().drop(std::exchange(kept_.front(), nullptr));
+    kept_.front() = memory_.make(kHuge);
+    EXPECT_TRUE(memory_.made().is_in_block(kept_.front()));
+  }
+  EXPECT_EQ(lines(), 0U);
 }
 
 TEST(MadeMemory, GoesAsItIs) {
@@ -216,6 +281,45 @@ TEST(MadeMemory, IsNotWrittenAgainWhereNobodyIsSureThatItIsFree) {
   EXPECT_NE(memory.lend(made.body(), true)->from, 0U) << "the same bytes";
   made.set("other ", kBlock, "behind");
   EXPECT_EQ(memory.lend(made.body(), true)->from, 0U);
+}
+
+TEST(MadeMemory, LeavesDescriptorsToOthers) {
+  DoorMemory memory;
+  const std::size_t before = open_descriptors();
+  std::vector<const char*> made;
+  for (const char* start = memory.make(kLarge); start != nullptr; start = memory.make(kLarge)) made.push_back(start);
+  EXPECT_EQ(made.size(), MadeMemory::kMost);
+  EXPECT_LE(open_descriptors(), before + MadeMemory::kMost);
+  memory.made().drop(made.back());
+  made.back() = memory.make(kLarge);
+  EXPECT_NE(made.back(), nullptr);
+  for (const char* const start : made) memory.made().drop(start);
+}
+
+// Of so many Buffers that are there at once, each of which is made and sent: nanoseconds of a processor.
+double cost_of_each(std::size_t count) {
+  DoorMemory memory;
+  std::vector<const char*> made;
+  const std::string bytes(kLarge, 'm');
+  timespec begun{};
+  timespec ended{};
+  EXPECT_EQ(::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begun), 0);
+  for (std::size_t i = 0; i < count; ++i) {
+    made.push_back(memory.make(kLarge));
+    const monarch_bytes_v1 piece{made.back() != nullptr ? made.back() : bytes.data(), kLarge};
+    const auto lent = memory.lend(BodyPieces(&piece, 1), true);
+    EXPECT_TRUE(lent.ok());
+    if (lent.ok()) memory.freed(lent->block);
+  }
+  EXPECT_EQ(::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ended), 0);
+  for (const char* const start : made) memory.made().drop(start);
+  const auto seconds = static_cast<double>(ended.tv_sec - begun.tv_sec);
+  return (seconds * 1e9 + static_cast<double>(ended.tv_nsec - begun.tv_nsec)) / static_cast<double>(count);
+}
+
+TEST(MadeMemory, CostsNoMoreEachWhereThereAreTwentyThousand) {
+  const double few = cost_of_each(2'000);
+  EXPECT_LT(cost_of_each(20'000), 3 * few);
 }
 
 TEST(KeptMappings, MapABlockOnce) {

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "transport/base/clock.h"
 #include "transport/base/text.h"
 #include "transport/wire/sealed_memory.h"
 #include "worker/rank/rank_words.h"
@@ -31,19 +30,31 @@ Result<DoorMemory::Lent> DoorMemory::lend(const BodyPieces& pieces, bool counted
     MONARCH_ASSIGN(UniqueFd asked, pool_.lend(std::move(*filling)));
     return Lent{.memory = std::move(asked)};
   }
-  if (filling->number == 0) be_short(bytes);
+  note(bytes, filling->number != 0);
   auto lent = pool_.lend_counted(*filling);
   pool_.give_back(std::move(*filling));
   if (!lent.ok()) return std::move(lent).error();
   return Lent{.memory = std::move(lent->memory), .block = lent->block};
 }
 
-void DoorMemory::be_short(std::uint64_t bytes) {
+char* DoorMemory::make(std::size_t size) {
+  char* const start = made_.make(size);
+  if (start != nullptr) note(size, made_.is_in_block(start));
+  return start;
+}
+
+// A block of this size that was had says nothing of larger ones.
+void DoorMemory::note(std::uint64_t bytes, bool in_block) {
+  const std::uint64_t size = MemoryPool::block_bytes(bytes);
   {
-    const Instant now = boot_now();
     const std::lock_guard lock(mutex_);
-    if (short_since_ == Instant::never()) short_since_ = now;
-    if (told_ || now - short_since_ < kKeptForLong) return;
+    if (in_block) {
+      short_since_.erase(size);
+      return;
+    }
+    const Instant now = now_();
+    const Instant since = short_since_.emplace(size, now).first->second;
+    if (told_ || now - since < kKeptForLong) return;
     told_ = true;
   }
   say(text("a body of ", amount_text(bytes),
@@ -55,8 +66,6 @@ void DoorMemory::be_short(std::uint64_t bytes) {
 void DoorMemory::freed(std::uint64_t block, MemoryPool::Word word) {
   pool_.free(block, word);
   made_.freed(block, word);
-  const std::lock_guard lock(mutex_);
-  short_since_ = Instant::never();
 }
 
 void DoorMemory::give_up_lent() {

@@ -4,9 +4,12 @@
 //
 // Thread: any.
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <mutex>
 
+#include "transport/base/clock.h"
 #include "transport/base/result.h"
 #include "transport/base/time.h"
 #include "transport/base/unique_fd.h"
@@ -19,7 +22,7 @@ namespace monarch {
 
 class DoorMemory {
  public:
-  DoorMemory() = default;
+  explicit DoorMemory(Instant (*now)() = &boot_now) : now_(now) {}
   DoorMemory(const DoorMemory&) = delete;
   DoorMemory& operator=(const DoorMemory&) = delete;
 
@@ -31,6 +34,8 @@ class DoorMemory {
   // A body, which is copied once unless it was made in memory of here. `counted`: who gets it says when nobody reads it
   // any more, and which bytes of the memory it is.
   Result<Lent> lend(const BodyPieces& pieces, bool counted);
+  // Memory for so many bytes that a plugin fills, until made().drop(). nullptr: there is none.
+  char* make(std::size_t size);
   // What was lent as that block is read no more, or was not sent.
   void freed(std::uint64_t block, MemoryPool::Word word = MemoryPool::Word::kSure);
   // A connection has ended: nobody says any more who reads what was lent.
@@ -41,14 +46,16 @@ class DoorMemory {
   MemoryPool& pool() { return pool_; }
 
  private:
-  void be_short(std::uint64_t bytes);
+  // Whether so many bytes go in a block. Where they have gone in none for long, one line says so.
+  void note(std::uint64_t bytes, bool in_block);
 
+  Instant (*const now_)();
   MemoryPool pool_;
   MadeMemory made_{pool_};
   KeptMappings kept_;
   std::mutex mutex_;
-  Instant short_since_ = Instant::never();  // since when no block was free
-  bool told_ = false;                       // of that
+  std::map<std::uint64_t, Instant> short_since_;  // by the size of a block: since when none was free
+  bool told_ = false;                             // of that
 };
 
 }  // namespace monarch

@@ -30,13 +30,18 @@ bool put(char* at, const std::vector<monarch_bytes_v1>& pieces, bool write) {
 
 // A post takes no block that is larger than the body needs, from where that begins.
 char* MadeMemory::make(std::size_t size) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (made_.size() >= kMost) return nullptr;
+  }
   const std::size_t least = kBefore + size;
   const bool has_room_behind = MemoryPool::block_bytes(least + kBehind) == MemoryPool::block_bytes(least);
   auto filling = pool_.fill(has_room_behind ? least + kBehind : least);
   if (!filling.ok()) return nullptr;
   char* const start = filling->block->start() + kBefore;
   const std::lock_guard lock(mutex_);
-  made_.emplace(start, Made{.filling = std::move(*filling), .size = size});
+  Made& made = made_.emplace(start, Made{.filling = std::move(*filling), .size = size}).first->second;
+  if (made.filling.number != 0) of_a_block_.emplace(made.filling.number, &made);
   return start;
 }
 
@@ -45,8 +50,15 @@ void MadeMemory::drop(const char* start) {
   {
     const std::lock_guard lock(mutex_);
     dropped = made_.extract(start);
+    if (!dropped.empty()) of_a_block_.erase(dropped.mapped().filling.number);
   }
   if (!dropped.empty()) pool_.give_back(std::move(dropped.mapped().filling));
+}
+
+bool MadeMemory::is_in_block(const char* start) {
+  const std::lock_guard lock(mutex_);
+  const auto found = made_.find(start);
+  return found != made_.end() && found->second.filling.number != 0;
 }
 
 bool MadeMemory::surround(Made& made, const std::vector<monarch_bytes_v1>& before,
@@ -87,11 +99,10 @@ std::optional<MadeMemory::Lent> MadeMemory::lend(const BodyPieces& pieces) {
 
 void MadeMemory::freed(std::uint64_t block, MemoryPool::Word word) {
   const std::lock_guard lock(mutex_);
-  for (auto& [start, made] : made_) {
-    if (made.filling.number != block || made.lent == 0) continue;
-    --made.lent;
-    if (word == MemoryPool::Word::kUnsure) made.is_read_always = true;
-  }
+  const auto found = of_a_block_.find(block);
+  if (found == of_a_block_.end() || found->second->lent == 0) return;
+  --found->second->lent;
+  if (word == MemoryPool::Word::kUnsure) found->second->is_read_always = true;
 }
 
 void MadeMemory::give_up_lent() {

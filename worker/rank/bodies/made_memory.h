@@ -24,14 +24,18 @@ class MadeMemory {
   // Bytes around those of the plugin.
   static constexpr std::size_t kBefore = 4096;
   static constexpr std::size_t kBehind = 4096;
+  // Each has a descriptor, and others of this process need some.
+  static constexpr std::size_t kMost = 256;
 
   explicit MadeMemory(MemoryPool& pool) : pool_(pool) {}
   MadeMemory(const MadeMemory&) = delete;
   MadeMemory& operator=(const MadeMemory&) = delete;
 
-  // Where so many bytes are, until drop(). nullptr: there is no memory to be had.
+  // Where so many bytes are, until drop(). nullptr: there is no memory to be had, or too many are there already.
   char* make(std::size_t size);
   void drop(const char* start);
+  // Else they are in memory of their own.
+  bool is_in_block(const char* start);
 
   struct Lent {
     MemoryPool::Lent as;
@@ -57,7 +61,8 @@ class MadeMemory {
 
   MemoryPool& pool_;
   std::mutex mutex_;
-  std::map<const char*, Made> made_;  // by where their bytes are
+  std::map<const char*, Made> made_;           // by where their bytes are
+  std::map<std::uint64_t, Made*> of_a_block_;  // those that lie in a block, by its number
 };
 
 }  // namespace monarch
