@@ -1,5 +1,6 @@
 """Large bodies while something breaks: eight senders and eight readers, of which each knows each byte, some Buffers that are
-kept, readers and a post that are killed. No byte differs, every block comes back, and memory stays in bounds.
+kept, readers and a post that are killed. No byte differs, every block comes back, and memory stays in bounds. Buffers that are kept
+for ever, and a plugin that was built before there were any.
 
 MONARCH_TEST_ROUNDS: how often; each time is another job.
 """
@@ -60,6 +61,43 @@ class Buffers(actors.ActorTest):
             self.assertLess(seen["most_lent"], 2 * LENT, words)
             self.assertLess(seen["most_read"], READ + LENT, words)
             self.assert_nothing_left()
+
+    def test_buffers_that_are_kept_for_ever(self):
+        """Calls go on in new memory, one line says so, and blocks come back once the Buffers are dropped."""
+        end = self.path("work", "end")
+        run = self.start("run", "--no-prefix", self.actor_job(
+            {"hoarder": actor("buffers", "Hoarder")},
+            {"plugin": plugin("buffers"), "entry": "hoards", "args": {"end": end}}, gpus=1))
+        run.wait_for_out("kept")
+        run.wait_for_err("goes in new memory")
+        self.write("end", "")
+        done = run.finished(60)
+        self.assertEqual(done.status, 0, done)
+        seen = json.loads(done.out[done.out.index("{"):])
+        self.assertTrue(seen["right"], done)
+        self.assertGreater(seen["without"], 20, done)
+        self.assertEqual(seen["in_blocks"], 24, done)
+        self.assertLess(seen["most_lent"], LENT + (8 << 20), done)
+        self.assertEqual(done.err.count("goes in new memory"), 1, done)
+        self.assert_nothing_left()
+
+
+class BuiltBefore(actors.ActorTest):
+    """A plugin of the interface before Buffers, in a rank of today: it is called, and calls."""
+
+    def run_controller(self, of, entry):
+        stores = {"before": actor("built_before", "Store"), "today": actor("buffers", "Store")}
+        done = self.monarch("run", "--quiet", "--no-prefix", self.actor_job(stores, {"plugin": plugin(of), "entry": entry}, gpus=1))
+        self.assertEqual(done.status, 0, done)
+        self.assert_nothing_left()
+        return done.out.splitlines()
+
+    def test_its_controller_calls(self):
+        self.assertEqual(self.run_controller("built_before", "before"), [
+            f"ok {which}, {how}" for which in ("before", "today") for how in ("one after the other", "all at once")])
+
+    def test_a_controller_of_today_calls_it(self):
+        self.assertEqual(self.run_controller("buffers", "today"), ["ok before"])
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 // Senders and readers of large bodies, each of whose bytes is known to both, while others break things; some Buffers
-// are kept, and looked at again and again.
+// are kept, and looked at again and again. Buffers that are kept for ever; and bytes to and from a plugin that was built
+// before there were any.
 
 #include <monarch/controller.hpp>
 
@@ -181,6 +182,143 @@ struct Sender : monarch::Actor {
   Sent sent_;
 };
 
+// Where a Buffer lies: the inode.
+std::string memory_at(const char* place) {
+  std::ifstream maps("/proc/self/maps");
+  const auto at = reinterpret_cast<std::uintptr_t>(place);
+  for (std::string range, modes, offset, device, inode, rest; maps >> range >> modes >> offset >> device >> inode;) {
+    std::getline(maps, rest);
+    const std::size_t dash = range.find('-');
+    const bool before = std::stoull(range.substr(0, dash), nullptr, 16) <= at;
+    if (before && at < std::stoull(range.substr(dash + 1), nullptr, 16)) return inode;
+  }
+  return {};
+}
+
+struct Seen {
+  std::uint64_t seed = 0;  // 0: something differs
+  std::string memory;
+};
+MONARCH_FIELDS(Seen, seed, memory)
+
+struct Hoarder : monarch::Actor {
+  Seen look(const Buffer& buffer) { return {seed_of(buffer.view()), memory_at(buffer.data())}; }
+  Seen keep(const Buffer& buffer) {
+    kept_.push_back(buffer);
+    return look(buffer);
+  }
+  // Whether all are as they were: they came with seeds from 1 on.
+  bool are_as_they_were() {
+    std::uint64_t seed = 0;
+    return std::all_of(kept_.begin(), kept_.end(), [&](const Buffer& one) { return seed_of(one.view()) == ++seed; });
+  }
+  void drop() { kept_.clear(); }
+  std::vector<Buffer> kept_;
+};
+using Hoarders = monarch::ActorMesh<Hoarder>;
+
+// What both hosts have kept of Buffers that are sent until this process has no block left.
+struct Hoard {
+  explicit Hoard(const Hoarders& all) : hoarders(all), known(all.size()) {}
+
+  void fill_blocks() {
+    for (std::uint64_t sent = 0; sent < kHoarded; sent += kBytes) {
+      const auto seen = hoarders.call<&Hoarder::keep>(made_one()).get();
+      for (const auto& [rank, one] : seen) {
+        right = right && one.seed == seed;
+        known[rank].insert(one.memory);
+      }
+    }
+  }
+  // How many of the ranks read it where they have read one before.
+  std::size_t look() {
+    std::size_t in_blocks = 0;
+    for (const auto& [rank, one] : hoarders.call<&Hoarder::look>(made_one()).get()) {
+      right = right && one.seed == seed;
+      in_blocks += known[rank].count(one.memory);
+    }
+    most_lent = std::max(most_lent, bytes_of(memory("rw-s")));
+    return in_blocks;
+  }
+  void look_at_kept() {
+    for (const auto& [rank, are] : hoarders.call<&Hoarder::are_as_they_were>().get()) right = right && are;
+  }
+
+  static constexpr std::size_t kBytes = 2U << 20U;
+  static constexpr std::uint64_t kHoarded = 136U << 20U;
+  const Hoarders hoarders;
+  std::vector<std::set<std::string>> known;  // by rank: memory that was kept
+  std::uint64_t seed = 0;
+  bool right = true;
+  std::uint64_t most_lent = 0;  // bytes
+
+ private:
+  // Every other one is copied into its block.
+  Buffer made_one() {
+    ++seed;
+    if (seed % 2 == 0) return made(kBytes / sizeof seed, seed);
+    std::string bytes(kBytes, '\0');
+    fill(bytes.data(), bytes.size(), seed);
+    return Buffer(bytes);
+  }
+};
+
+int hoards(monarch::Controller& controller) {
+  Hoard hoard(controller.mesh("t").actors<Hoarder>("hoarder").within(20s));
+  hoard.fill_blocks();
+  const std::string end = controller.args().get<std::string>("end");
+  std::cout << "kept" << std::endl;
+  std::size_t without = 0;  // bodies that went in no block to the first rank, which is on this host
+  do {
+    if (hoard.look() == 0) ++without;
+    std::this_thread::sleep_for(50ms);
+  } while (!std::ifstream(end));
+  hoard.look_at_kept();
+  hoard.hoarders.call<&Hoarder::drop>().get();
+  std::size_t in_blocks = 0;
+  for (int i = 0; i < 12; ++i) in_blocks += hoard.look();
+  std::cout << "{\"right\": " << (hoard.right ? "true" : "false") << ", \"without\": " << without
+            << ", \"in_blocks\": " << in_blocks << ", \"most_lent\": " << hoard.most_lent << "}" << std::endl;
+  return 0;
+}
+
+// As the one of built_before.c.
+struct Store : monarch::Actor {
+  Buffer echo(const Buffer& buffer) { return buffer; }
+  Buffer echo_beside(const Buffer& buffer) { return buffer; }
+};
+
+int today(monarch::Controller& controller) {
+  const std::vector<std::size_t> sizes{0, 1, 100, 16'383, 16'384, 49'152, 65'536, 1U << 20U, (8U << 20U) + 1};
+  const auto bytes_for = [](std::size_t size, std::size_t i) {
+    std::string bytes(size, static_cast<char>('a' + i % 26));
+    for (std::size_t at = 0; at < size; at += 61) bytes[at] = static_cast<char>(at / 61 + i);
+    return bytes;
+  };
+  const auto before = controller.mesh("t").actors<Store>("before").within(20s);
+  bool right = true;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const std::string bytes = bytes_for(sizes[i], i);
+    Buffer::Filling filling = Buffer::make(bytes.size());
+    std::copy(bytes.begin(), bytes.end(), filling.data());
+    for (const auto& [rank, back] : before.call<&Store::echo>(std::move(filling).done()).get()) {
+      right = right && back.view() == bytes;
+    }
+  }
+  std::vector<std::pair<std::string, decltype(before.call<&Store::echo>(Buffer()))>> all;
+  for (std::size_t i = 0; i < 2 * sizes.size(); ++i) {
+    std::string bytes = bytes_for(sizes[i / 2], i);
+    const Buffer buffer(bytes);
+    all.emplace_back(std::move(bytes),
+                     i % 2 == 0 ? before.call<&Store::echo>(buffer) : before.call<&Store::echo_beside>(buffer));
+  }
+  for (const auto& [bytes, future] : all) {
+    for (const auto& [rank, back] : future.get()) right = right && back.view() == bytes;
+  }
+  std::cout << (right ? "ok before" : "not ok before") << std::endl;
+  return right ? 0 : 1;
+}
+
 int buffers(monarch::Controller& controller) {
   const auto readers = controller.mesh("t").actors<Reader>("reader").slice("gpu", 4, 8).within(20s);
   const auto senders = controller.mesh("t").actors<Sender>("sender").slice("gpu", 0, 4);
@@ -211,5 +349,9 @@ int buffers(monarch::Controller& controller) {
 }  // namespace
 
 MONARCH_PLUGIN(MONARCH_ACTOR(Reader, &Reader::take, &Reader::copy, &Reader::give, &Reader::settle),
-               MONARCH_ACTOR(Sender, &Sender::run, &Sender::sent, &Sender::settle))
+               MONARCH_ACTOR(Sender, &Sender::run, &Sender::sent, &Sender::settle),
+               MONARCH_ACTOR(Hoarder, &Hoarder::look, &Hoarder::keep, &Hoarder::are_as_they_were, &Hoarder::drop),
+               MONARCH_ACTOR(Store, &Store::echo, MONARCH_CONCURRENT(&Store::echo_beside, 8)))
 MONARCH_CONTROLLER(buffers)
+MONARCH_CONTROLLER(hoards)
+MONARCH_CONTROLLER(today)
