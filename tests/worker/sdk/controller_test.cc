@@ -309,7 +309,7 @@ TEST_F(ControllerTest, TellsWhoWouldWaitForEver) {
     asked.push_back(call);
     return std::string();
   };
-  EXPECT_EQ(thrown<NotYet>([&] { return one.call_one<&Policy::other>().get(15ms), 0; }),
+  EXPECT_EQ(thrown<NotYet>([&] { return one.call_one<&Policy::other>().get(400ms), 0; }),
             "no answer yet: 0 ranks of generators have answered");
   EXPECT_EQ(asked, (std::vector<std::uint64_t>{0}));
   why_not_wait = [](std::uint64_t call) { return call == 0 ? "this thread brings the answers" : ""; };
