@@ -6,6 +6,7 @@
 #include "supervisor/journal/journal_reader.h"
 #include "tests/sim/checker.h"
 #include "tests/sim/journal.h"
+#include "tests/sim/replay/recording.h"
 #include "tests/sim/world.h"
 #include "transport/base/text.h"
 
@@ -39,8 +40,7 @@ void Checker::check_journal() {
   const auto contents = read_journal(world_.disk->files());
   check(contents.ok() && contents->usable(), "I6", "the journal cannot be read after the end");
   if (contents->records.empty() && !contents->snapshot) return;
-  JobCore core(core_spec(world_.scenario), pool_of(world_.scenario.spec),
-               JobCoreOptions{.job_id = "sim-0000", .log_directory = "/logs"});
+  JobCore core(core_spec(world_.scenario.spec, world_.scenario.mutant), pool_of(world_.scenario.spec), core_options());
   const Status replayed = replay(*contents, core);
   recovered(*contents, replayed, core, Term(highest_term_.value() + 1));
 }

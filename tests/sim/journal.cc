@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tests/sim/checker.h"
+#include "tests/sim/replay/recorder.h"
 #include "tests/sim/world.h"
 
 namespace monarch::sim {
@@ -97,7 +98,9 @@ void Journal::add(const Queued& queued) {
     const Result<std::uint64_t> lsn = writer_->append(record);
     MONARCH_ASSERT(lsn.ok());
     world_.checker->appended({record.term, request.ticket}, *lsn);
-    if (record.type == RecordType::kInput) world_.disk->state_after[*lsn] = queued.state;
+    if (record.type != RecordType::kInput) continue;
+    world_.disk->state_after[*lsn] = queued.state;
+    if (world_.recorder != nullptr) world_.recorder->appended(*lsn);
   }
   batch_.push_back(request.ticket);
 }

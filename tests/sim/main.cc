@@ -5,6 +5,11 @@
 //                                                                hash;
 //                                                                --digest: the hashes of all are one line of stdout
 //   monarch-sim --mutants [--seeds A..B]                         each planted bug must be caught within the range
+//   monarch-sim --record DIR [--seeds A..B]                      as --seeds; what the cores were given and answered is
+//                                                                written to DIR, a file for each seed
+//   monarch-sim --check DIR [--seeds A..B] [--mutant NAME]       this build's cores are given what another recorded,
+//                                                                and nothing else runs: the first seed and step at
+//                                                                which they answer another thing
 //
 // With --theme NAME (theme.h) every run is about that one.
 // With --ranks N a job is one mesh of N ranks, each on a host of its own, and three spares: to compare speeds.
@@ -18,6 +23,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -27,6 +33,8 @@
 #include <vector>
 
 #include "tests/sim/checker.h"
+#include "tests/sim/replay/check.h"
+#include "tests/sim/replay/recorder.h"
 #include "tests/sim/scenario.h"
 #include "tests/sim/world.h"
 
@@ -44,11 +52,14 @@ struct Options {
   std::optional<std::uint64_t> seed;
   std::uint64_t first = 1;
   std::uint64_t last = 3000;
+  bool ranged = false;  // these were given
   ScenarioOptions scenario;
   bool trace = false;
   bool twice = false;
   bool digest = false;
   bool mutants = false;
+  std::string record;  // to this folder; empty: nothing is recorded
+  std::string check;   // what lies in this one
 };
 
 struct Totals {
@@ -63,6 +74,15 @@ struct Totals {
 RunResult run_seed(std::uint64_t seed, const ScenarioOptions& options, bool trace) {
   World world(make_scenario(seed, options), trace);
   return world.run();
+}
+
+RunResult record_seed(std::uint64_t seed, const Options& options) {
+  const Scenario scenario = make_scenario(seed, options.scenario);
+  Recorder recorder(seed, core_spec(scenario.spec, scenario.mutant));
+  RunResult result = World(scenario, options.trace, &recorder).run();
+  const Status written = write_recording(options.record, recorder.recording());
+  if (written.ok()) return result;
+  return {.passed = false, .label = "record", .message = written.error().message};
 }
 
 void report(std::uint64_t seed, const RunResult& result, bool lines) {
@@ -80,7 +100,7 @@ void run_range(const Options& options, Totals& totals, Visit visit) {
     while (!enough) {
       const std::uint64_t seed = next++;
       if (seed > options.last) return;
-      RunResult result = run_seed(seed, options.scenario, false);
+      RunResult result = options.record.empty() ? run_seed(seed, options.scenario, false) : record_seed(seed, options);
       if (options.twice && result.passed) {
         const RunResult again = run_seed(seed, options.scenario, false);
         if (again.hash != result.hash) {
@@ -188,6 +208,10 @@ bool parse(int argc, char** argv, Options& options) {
       return false;
     } else if (flag == "--seed") {
       options.seed = std::strtoull(given, nullptr, 10);
+    } else if (flag == "--record") {
+      options.record = given;
+    } else if (flag == "--check") {
+      options.check = given;
     } else if (flag == "--hosts") {
       options.scenario.hosts = static_cast<std::uint32_t>(std::strtoul(given, nullptr, 10));
     } else if (flag == "--ranks") {
@@ -204,10 +228,15 @@ bool parse(int argc, char** argv, Options& options) {
       if (dots == nullptr) return false;
       options.first = std::strtoull(given, nullptr, 10);
       options.last = std::strtoull(dots + 2, nullptr, 10);
+      options.ranged = true;
     } else {
       return false;
     }
   }
+  // All that were recorded.
+  if (!options.check.empty() && !options.ranged) options.last = std::numeric_limits<std::uint32_t>::max();
+  const bool of_recordings = !options.record.empty() || !options.check.empty();
+  if (of_recordings && options.seed) options.first = options.last = *options.seed;
   if (const char* most = std::getenv("MONARCH_SIM_SEEDS")) {
     options.last = std::min(options.last, options.first + std::uint64_t{std::strtoull(most, nullptr, 10)} - 1);
   }
@@ -237,9 +266,15 @@ int main(int argc, char** argv) {
         stderr,
         "usage: monarch-sim --seed N [--hosts N | --ranks N] [--theme NAME] [--mutant NAME] [--trace]\n"
         "       monarch-sim --seeds A..B [--twice | --digest] [--hosts N | --ranks N] [--theme NAME] [--mutant NAME]\n"
-        "       monarch-sim --mutants [--seeds A..B]\n");
+        "       monarch-sim --mutants [--seeds A..B]\n"
+        "       monarch-sim --record DIR [--seeds A..B] [--hosts N | --ranks N] [--theme NAME]\n"
+        "       monarch-sim --check DIR [--seeds A..B] [--mutant NAME]\n");
     return 2;
   }
-  if (options.seed) return run_one(options);
+  if (!options.check.empty()) {
+    return check_recordings(
+        {.directory = options.check, .first = options.first, .last = options.last, .mutant = options.scenario.mutant});
+  }
+  if (options.seed && options.record.empty()) return run_one(options);
   return options.mutants ? run_mutants(options) : run_seeds(options);
 }

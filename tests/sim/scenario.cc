@@ -181,14 +181,13 @@ void put_on_machines(JobSpec& spec) {
 
 }  // namespace
 
-JobSpec core_spec(const Scenario& scenario) {
-  const std::vector<MeshSpec>& meant = scenario.spec.meshes;
-  JobSpec spec = scenario.spec;
+JobSpec core_spec(JobSpec spec, Mutant mutant) {
+  const std::vector<MeshSpec> meant = spec.meshes;
   for (std::uint32_t i = 0; i < spec.meshes.size(); ++i) {
-    if (scenario.mutant == Mutant::kIgnoreDependencies) spec.meshes[i].depends_on.clear();
-    if (scenario.mutant == Mutant::kRestartForEver) spec.meshes[i].supervision.restart.max = std::nullopt;
-    if (scenario.mutant == Mutant::kReadyAtOnce) spec.meshes[i].ready.kind = ReadyKind::kExec;
-    if (scenario.mutant != Mutant::kSidecarDecides || !meant[i].sidecar) continue;
+    if (mutant == Mutant::kIgnoreDependencies) spec.meshes[i].depends_on.clear();
+    if (mutant == Mutant::kRestartForEver) spec.meshes[i].supervision.restart.max = std::nullopt;
+    if (mutant == Mutant::kReadyAtOnce) spec.meshes[i].ready.kind = ReadyKind::kExec;
+    if (mutant != Mutant::kSidecarDecides || !meant[i].sidecar) continue;
     spec.meshes[i].sidecar = false;
     // In the same order as before: what is planted is that its end counts.
     for (std::uint32_t j = 0; j < spec.meshes.size(); ++j) {

@@ -105,8 +105,8 @@ struct ScenarioOptions {
   Mutant mutant = Mutant::kNone;
 };
 
-// What the core of this run is fed with: the scenario's spec, but for a planted bug.
-JobSpec core_spec(const Scenario& scenario);
+// What the core is made with: the job's spec, but for a planted bug.
+JobSpec core_spec(JobSpec spec, Mutant mutant);
 
 Scenario make_scenario(std::uint64_t seed, const ScenarioOptions& options);
 

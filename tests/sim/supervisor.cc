@@ -8,6 +8,7 @@
 #include "supervisor/journal/core_records.h"
 #include "tests/sim/checker.h"
 #include "tests/sim/guard.h"
+#include "tests/sim/replay/recorder.h"
 #include "tests/sim/world.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/limits.h"
@@ -54,13 +55,13 @@ void Supervisor::boot() {
     return exit(kExitJournal);
   }
   term_ = journal->term;
-  core_.emplace(core_spec(world_.scenario), pool_of(world_.scenario.spec),
-                JobCoreOptions{.job_id = "sim-0000", .log_directory = "/logs"});
+  core_.emplace(core_spec(world_.scenario.spec, world_.scenario.mutant), pool_of(world_.scenario.spec), core_options());
   liveness_.emplace(world_.scenario.spec.supervision, world_.hosts.size());
   const Supervision& policy = world_.scenario.spec.supervision;
   claims_.emplace(policy.lease * 2 + policy.lost_after);
   open_commits();
   const Status replayed = replay(journal->contents, *core_);
+  if (world_.recorder != nullptr) world_.recorder->begun(journal->contents, *core_, now());
   world_.checker->recovered(journal->contents, replayed, *core_, term_);
   open_hangs();
   journal_ =

@@ -7,6 +7,7 @@
 #include "supervisor/core/state/outward.h"
 #include "supervisor/journal/core_records.h"
 #include "tests/sim/checker.h"
+#include "tests/sim/replay/recorder.h"
 #include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
 
@@ -23,6 +24,7 @@ std::uint64_t Supervisor::decide(const CoreEvent& event) {
   std::vector<Action> actions = core_->step(event, now());
   AppendRequest request{.ticket = ++last_ticket_, .records = {}};
   request.records.push_back(record(RecordType::kInput, encode_core_event(event)));
+  if (world_.recorder != nullptr) world_.recorder->decided(request.records.front().payload, actions, *core_, now());
   for (const Action& action : actions) {
     const auto* emitted = std::get_if<EmitEvent>(&action);
     if (emitted != nullptr) request.records.push_back(record(RecordType::kEvent, encode_job_event(emitted->event)));

@@ -61,8 +61,9 @@ void Host::thaw() {
   }
 }
 
-World::World(const Scenario& the_scenario, bool print)
+World::World(const Scenario& the_scenario, bool print, Recorder* the_recorder)
     : scenario(the_scenario),
+      recorder(the_recorder),
       random(the_scenario.seed ^ 0x51'0000U),
       trace(print),
       supervisor_clock(make_clock(random)) {

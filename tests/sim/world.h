@@ -26,6 +26,7 @@ class Guard;
 class Supervisor;
 class Injector;
 class Disk;
+class Recorder;
 
 // A machine of the pool. Its kernel is frozen with it.
 struct Host {
@@ -67,7 +68,8 @@ struct RunResult {
 
 class World {
  public:
-  World(const Scenario& scenario, bool print);
+  // `recorder`: nullptr, or who writes down what the cores are given.
+  World(const Scenario& scenario, bool print, Recorder* recorder = nullptr);
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -97,6 +99,7 @@ class World {
   bool frozen_supervisor() const { return supervisor_frozen_; }
 
   const Scenario scenario;
+  Recorder* const recorder;
   Scheduler scheduler;
   Random random;
   Trace trace;
