@@ -71,6 +71,10 @@ bool parse_number(std::string_view& rest, std::uint64_t& number) {
 
 }  // namespace
 
+bool is_short_of_descriptors(const Status& status) {
+  return !status.ok() && (status.error().errno_value == EMFILE || status.error().errno_value == ENFILE);
+}
+
 Status LogFile::open() {
   if (!directory_.valid()) {
     MONARCH_ASSIGN(directory_, open_directory(options_.directory));
@@ -178,10 +182,8 @@ LogFile::Taken LogFile::take(int pipe, std::size_t limit) {
 }
 
 LogFile::Taken LogFile::take_or_wait(int pipe, std::size_t limit) {
-  if (file_.valid()) return take(pipe, limit);
-  const Status opened = open();
-  const int error = opened.ok() ? 0 : opened.error().errno_value;
-  if (error != EMFILE && error != ENFILE) return take(pipe, limit);
+  if (!is_short_of_descriptors(make_ready())) return take(pipe, limit);
+  if (!file_.valid()) close();  // who waits has none
   switch (held_by(pipe)) {
     case Held::kNothing: return {.outcome = Outcome::kEmpty};
     case Held::kBytes: return {.outcome = Outcome::kWaits};
@@ -280,6 +282,11 @@ std::size_t LogFile::put(std::string_view bytes) {
     failing_ = false;
   }
   return taken;
+}
+
+void LogFile::lose(std::uint64_t bytes) {
+  lost_bytes_ += bytes;
+  unnamed_loss_ += bytes;
 }
 
 // NAME.1 goes first: between the two files a reader sees no gap. A crash on the way leaves a rotation that open()

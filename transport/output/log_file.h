@@ -34,6 +34,9 @@
 
 namespace monarch {
 
+// Its process, or the machine, has as many as it may.
+bool is_short_of_descriptors(const Status& status);
+
 class LogFile {
  public:
   struct Options {
@@ -65,10 +68,12 @@ class LogFile {
   Status open();
   // Moves at most `limit` bytes.
   Taken take(int pipe, std::size_t limit);
-  // The same, and kWaits instead of kLost where a descriptor is all that is missing.
+  // The same, and kWaits instead of kLost where a descriptor is all that is missing: is_short_of_descriptors().
   Taken take_or_wait(int pipe, std::size_t limit);
   // Appends `bytes`; how many of them the disk took. What it did not is the caller's still, and is not counted as lost.
   std::size_t put(std::string_view bytes);
+  // So many more, which put() did not take, are nobody's.
+  void lose(std::uint64_t bytes);
   // What was there is given up, and the next byte is the one at `offset`.
   Status begin_at(std::uint64_t offset);
   // Nothing more comes: gives its descriptors back. What is read back is then opened each time.

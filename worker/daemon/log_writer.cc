@@ -1,7 +1,6 @@
 #include "worker/daemon/log_writer.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "transport/base/clock.h"
 #include "transport/base/log.h"
 #include "transport/base/text.h"
+#include "worker/daemon/error_file.h"
 
 namespace monarch::daemon {
 namespace {
@@ -27,21 +27,18 @@ bool is_mesh_name(const std::string& name) {
                      [&](char c) { return lower(c) || (c >= '0' && c <= '9') || c == '_' || c == '-'; });
 }
 
-// What a rank left of it; a link, a fifo or a device that it planted in its place is not read.
-std::string read_error_file(const std::string& path, std::size_t limit) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
-  struct stat what {};
-  if (!file.valid() || ::fstat(file.get(), &what) != 0 || !S_ISREG(what.st_mode)) return {};
-  std::string content(std::min<std::size_t>(static_cast<std::size_t>(what.st_size), limit), '\0');
+// All that a pipe has.
+std::string read_out(int pipe, std::size_t limit) {
+  std::string bytes(limit, '\0');
   std::size_t done = 0;
-  while (done < content.size()) {
-    const ssize_t n = ::pread(file.get(), content.data() + done, content.size() - done, static_cast<off_t>(done));
+  while (done < limit) {
+    const ssize_t n = ::read(pipe, bytes.data() + done, limit - done);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
     done += static_cast<std::size_t>(n);
   }
-  content.resize(done);
-  return content;
+  bytes.resize(done);
+  return bytes;
 }
 
 }  // namespace
@@ -98,8 +95,7 @@ Status LogWriter::start_stream(Source& source, Stream& stream) {
     return errno_error("making a rank's pipe non-blocking", errno);
   }
   const Status opened = stream.file.open();
-  const int error = opened.ok() ? 0 : opened.error().errno_value;
-  if (!opened.ok() && error != EMFILE && error != ENFILE) {
+  if (!opened.ok() && !is_short_of_descriptors(opened)) {
     log_warn("output is lost until this is mended: ", opened.error().message);
     stream.failing_before = true;  // said here
     totals_.failure = opened.error().message;
@@ -120,11 +116,13 @@ void LogWriter::unwatch(Stream& stream) {
 }
 
 // A generation that ends as the next begins has descriptors that are about to be free.
+bool LogWriter::has_patience(const Stream& stream) const {
+  return stream.short_since == Instant::never() || loop_.now() < stream.short_since + kDescriptorPatience;
+}
+
 LogFile::Taken LogWriter::take(Stream& stream) {
-  const bool has_patience =
-      stream.short_since == Instant::never() || loop_.now() < stream.short_since + kDescriptorPatience;
-  LogFile::Taken taken = has_patience ? stream.file.take_or_wait(stream.pipe.get(), limits::kOutputChunkBytes)
-                                      : stream.file.take(stream.pipe.get(), limits::kOutputChunkBytes);
+  LogFile::Taken taken = has_patience(stream) ? stream.file.take_or_wait(stream.pipe.get(), limits::kOutputChunkBytes)
+                                              : stream.file.take(stream.pipe.get(), limits::kOutputChunkBytes);
   if (taken.outcome == LogFile::Outcome::kWritten) stream.short_since = Instant::never();
   return taken;
 }
@@ -264,10 +262,11 @@ void LogWriter::catch_up() {
 void LogWriter::end_stream(Source& source, Stream& stream) {
   unwatch(stream);
   stream.pipe.reset();
+  if (!stream.held.empty()) write_held(source, stream);
   stream.file.close();
   sink_ready();
   changed(source);
-  if (std::any_of(source.streams.begin(), source.streams.end(), [](const auto& s) { return s->pipe.valid(); })) return;
+  if (std::any_of(source.streams.begin(), source.streams.end(), [](const auto& s) { return s->is_open(); })) return;
   loop_.cancel(source.grace);
   source.dirty = !tell(source);
 }
@@ -302,12 +301,34 @@ void LogWriter::give_up(const Incarnation& incarnation) {
 // Not more than the pipe holds: what a stranger goes on writing is not the rank's output.
 void LogWriter::drain(Stream& stream) {
   for (std::size_t drained = 0; drained < limits::kOutputPipeBytes;) {
-    const LogFile::Taken taken = stream.file.take(stream.pipe.get(), limits::kOutputChunkBytes);
+    const LogFile::Taken taken = take(stream);
+    if (taken.outcome == LogFile::Outcome::kWaits) {
+      stream.held = read_out(stream.pipe.get(), limits::kOutputPipeBytes - drained);
+      return;
+    }
     account(stream);
     hold(stream, taken.lost);
     if (taken.bytes == 0) break;
     drained += taken.bytes;
   }
+}
+
+// What was in a pipe that is closed.
+void LogWriter::write_held(Source& source, Stream& stream) {
+  if (stream.short_since == Instant::never()) stream.short_since = loop_.now();
+  if (is_short_of_descriptors(stream.file.open()) && has_patience(stream)) {
+    stream.look_again = loop_.at(loop_.now() + kLookAgain, [this, &source, &stream] {
+      stream.look_again = 0;
+      end_stream(source, stream);
+    });
+    return;
+  }
+  stream.times.note(stream.file.end_offset(), wall_now());
+  const std::string bytes = std::exchange(stream.held, {});
+  const std::string_view lost = std::string_view(bytes).substr(stream.file.put(bytes));
+  stream.file.lose(lost.size());
+  account(stream);
+  hold(stream, lost);
 }
 
 // The process goes on as another rank, which has the same pipes. What is in them already is the standby's, and stays on
@@ -388,12 +409,9 @@ void LogWriter::look_for_traceback(Source& source, const Stream& stream, const L
 }
 
 void LogWriter::look_at_error_file(Source& source) {
-  const UniqueFd file(::open(source.error_path.c_str(), O_RDONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
-  struct stat what {};
-  if (!file.valid() || ::fstat(file.get(), &what) != 0 || !S_ISREG(what.st_mode) || what.st_size == 0) return;
-  const std::int64_t written = what.st_mtim.tv_sec * std::int64_t{1'000'000'000} + what.st_mtim.tv_nsec;
-  const Duration age = Duration::nanoseconds(wall_now().nanoseconds_since_epoch - written);
-  const Instant at = loop_.now() - std::max(age, Duration::zero());
+  const auto age = age_of_error_file(source.error_path);
+  if (!age) return;
+  const Instant at = loop_.now() - *age;
   if (at >= source.added_at) source.error_file_at = at;
 }
 
@@ -406,7 +424,7 @@ Instant LogWriter::evidence_of(const Source& source) {
 
 // An error file can be written after both streams were closed.
 bool LogWriter::complete(const Source& source) const {
-  return !source.streams[0]->pipe.valid() && !source.streams[1]->pipe.valid() && (source.ended || !options_.copied);
+  return !source.streams[0]->is_open() && !source.streams[1]->is_open() && (source.ended || !options_.copied);
 }
 
 }  // namespace monarch::daemon

@@ -80,7 +80,8 @@ class LogWriter {
   // An ended rank's pipe that somebody else still holds open is given up after this, once it is empty.
   static constexpr Duration kEndGrace = Duration::seconds(2);
 
-  // A rank whose file has no descriptor is not read meanwhile, and after this what it writes is lost.
+  // A rank whose file has no descriptor is not read meanwhile, and after this what it writes is lost. What is in a pipe
+  // that cannot wait, of an ended rank or of a standby that goes on as a rank, is kept here as long.
   static constexpr Duration kDescriptorPatience = Duration::seconds(5);
 
   // What a rank writes later than this after a traceback says that it lives on.
@@ -119,9 +120,12 @@ class LogWriter {
           times(file_options.directory + "/" + file_options.name),
           pipe(std::move(pipe_end)),
           which(which_one) {}
+    // Not all of it is in the file, or is lost.
+    bool is_open() const { return pipe.valid() || !held.empty(); }
     LogFile file;
     LogTimes times;
     UniqueFd pipe;
+    std::string held;  // what was in the pipe when that was closed, while no descriptor is left for the file
     OutputStream which;
     WatchId watch = 0;
     TimerId look_again = 0;
@@ -152,6 +156,7 @@ class LogWriter {
   Status start_stream(Source& source, Stream& stream);
   Status watch(Source& source, Stream& stream);
   void unwatch(Stream& stream);
+  bool has_patience(const Stream& stream) const;
   LogFile::Taken take(Stream& stream);
   void read_later(Source& source, Stream& stream);
   void on_ready(Source& source, Stream& stream);
@@ -170,6 +175,7 @@ class LogWriter {
   void give_up(const Incarnation& incarnation);
   void hand_over(const Incarnation& standby);
   void drain(Stream& stream);
+  void write_held(Source& source, Stream& stream);
   void changed(Source& source);
   void tell_all();
   bool tell(Source& source);

@@ -14,6 +14,8 @@
 #include <iterator>
 #include <string>
 
+#include "tests/transport/base/lower_limit.h"
+
 namespace monarch {
 namespace {
 
@@ -142,6 +144,22 @@ TEST_F(File, RotatesAtItsLimitAndGoesOnCounting) {
   EXPECT_EQ(file.read_back(20, back, 3), 3U);
   EXPECT_EQ(std::string(back, 3), "KLM");
   EXPECT_EQ(file.read_back(0, back, 3), 0U);  // lost by rotation
+}
+
+TEST_F(File, WaitsForADescriptorToRotate) {
+  if (!kWorksWithoutDescriptors) GTEST_SKIP() << kWantsDescriptors;
+  LogFile file(options(8));
+  write("12345678more");
+  ASSERT_EQ(file.take_or_wait(out_.get(), 100).bytes, 8U);
+  {
+    const UniqueFd next(::fcntl(out_.get(), F_DUPFD_CLOEXEC, 3));
+    const LowerLimit none(RLIMIT_NOFILE, static_cast<rlim_t>(next.get()));
+    EXPECT_EQ(file.take_or_wait(out_.get(), 100).outcome, LogFile::Outcome::kWaits);
+  }
+  EXPECT_EQ(file.take_or_wait(out_.get(), 100).bytes, 4U);
+  EXPECT_EQ(file.lost_bytes(), 0U);
+  EXPECT_EQ(read_file(path(".1")), "12345678");
+  EXPECT_EQ(read_file(path()), "more");
 }
 
 TEST_F(File, FindsItsPlaceAgainAfterARotation) {

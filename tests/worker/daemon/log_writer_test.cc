@@ -50,6 +50,11 @@ std::uint64_t good_until(const fs::path& path) {
   return offset;
 }
 
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 // A process that writes a flood into a pipe and ends, as a rank would.
 class Flooder {
  public:
@@ -164,6 +169,12 @@ class LogWriterTest : public testing::Test {
     return {kRank, "trainer", max_bytes, out.reader(), err.reader()};
   }
   bool complete() const { return !told_.empty() && told_.back().complete; }
+  // The last that was told of it; nullptr: nothing was.
+  const OutputTold* told_of(const Incarnation& incarnation) const {
+    const auto found = std::find_if(told_.rbegin(), told_.rend(),
+                                    [&](const OutputTold& told) { return told.incarnation == incarnation; });
+    return found == told_.rend() ? nullptr : &*found;
+  }
   bool turn_until(const std::function<bool()>& condition) {
     const Instant deadline = boot_now() + kDeadline;
     // A turn waits for the next event; this timer makes a missed one show.
@@ -412,16 +423,64 @@ TEST_F(LogWriterTest, HandsThePipesOfAStandbyOver) {
   ASSERT_EQ(::write(out.in.get(), "working\n", 8), 8);
   ASSERT_TRUE(turn_until(
       [&] { return !told_.empty() && told_.back().incarnation == kRank && told_.back().stdout_bytes == 8; }));
-  const auto of_standby = std::find_if(
-      told_.begin(), told_.end(), [&](const OutputTold& told) { return told.incarnation == standby && told.complete; });
-  ASSERT_NE(of_standby, told_.end());
+  const OutputTold* const of_standby = told_of(standby);
+  ASSERT_NE(of_standby, nullptr);
+  EXPECT_TRUE(of_standby->complete);
   EXPECT_EQ(of_standby->stdout_bytes, 8U);
-  const auto text_of = [](const fs::path& path) {
-    std::ifstream file(path);
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  };
   EXPECT_EQ(text_of(directory_ / "standby-trainer" / "0.1.out"), "loading\n");
   EXPECT_EQ(text_of(file("out")), "working\n");
+}
+
+TEST_F(LogWriterTest, KeepsWhatAStandbyWroteUntilThereIsADescriptor) {
+  if (!kWorksWithoutDescriptors) GTEST_SKIP() << kWantsDescriptors;
+  FakeSink sink(FakeSink::Mood::kAbsent);
+  LogWriter writer(*loop_, {.log_directory = directory_.string()}, sink, handlers());
+  Pipe out;
+  Pipe err;
+  const Incarnation standby{{MeshId(2), Rank(0)}, {Term(1), 1}};
+  LogSource of_standby{standby, "standby-trainer", 0, out.reader(), err.reader()};
+  LogSource rank = source(out, err);
+  rank.standby = standby;
+  const std::string loaded = numbered(0, 4'096);
+  {
+    const UniqueFd next(::fcntl(out.out.get(), F_DUPFD_CLOEXEC, 3));
+    const LowerLimit none(RLIMIT_NOFILE, static_cast<rlim_t>(next.get()));
+    ASSERT_TRUE(writer.add(std::move(of_standby)).ok());
+    ASSERT_EQ(::write(out.in.get(), loaded.data(), loaded.size()), static_cast<ssize_t>(loaded.size()));
+    ASSERT_TRUE(writer.add(std::move(rank)).ok());
+    ASSERT_EQ(::write(out.in.get(), "working\n", 8), 8);
+    const Instant later = boot_now() + Duration::milliseconds(100);
+    ASSERT_TRUE(
+        turn_until([&] { return boot_now() > later && told_of(standby) != nullptr && told_of(kRank) != nullptr; }));
+    EXPECT_EQ(totals_, OutputTotals{});
+  }
+  ASSERT_TRUE(turn_until([&] { return told_of(standby)->complete && told_of(kRank)->stdout_bytes == 8; }));
+  EXPECT_EQ(totals_, OutputTotals{});
+  EXPECT_EQ(told_of(standby)->stdout_bytes, loaded.size());
+  EXPECT_EQ(text_of(directory_ / "standby-trainer" / "0.1.out"), loaded);
+  EXPECT_EQ(text_of(file("out")), "working\n");
+}
+
+TEST_F(LogWriterTest, KeepsWhatAnEndedRankWroteUntilThereIsADescriptor) {
+  if (!kWorksWithoutDescriptors) GTEST_SKIP() << kWantsDescriptors;
+  FakeSink sink(FakeSink::Mood::kAbsent);
+  LogWriter writer(*loop_, {.log_directory = directory_.string()}, sink, handlers());
+  Pipe out;  // somebody outside of the rank's tree holds both
+  Pipe err;
+  LogSource ranks = source(out, err);
+  const std::string written = numbered(0, 4'096);
+  ASSERT_EQ(::write(out.in.get(), written.data(), written.size()), static_cast<ssize_t>(written.size()));
+  {
+    const UniqueFd next(::fcntl(out.out.get(), F_DUPFD_CLOEXEC, 3));
+    const LowerLimit none(RLIMIT_NOFILE, static_cast<rlim_t>(next.get()));
+    ASSERT_TRUE(writer.add(std::move(ranks)).ok());
+    writer.rank_ended(kRank);
+    const Instant later = boot_now() + LogWriter::kEndGrace + Duration::milliseconds(100);
+    ASSERT_TRUE(turn_until([&] { return boot_now() > later; }));
+  }
+  ASSERT_TRUE(turn_until([&] { return complete(); }));
+  EXPECT_EQ(totals_, OutputTotals{});
+  EXPECT_EQ(good_until(file("out")), written.size());
 }
 
 TEST_F(LogWriterTest, DrainsARankWhoseDirectoryCannotBeMade) {
