@@ -9,6 +9,7 @@
 #include "tests/sim/journal.h"
 #include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
+#include "tests/supervisor/core/state_parts.h"
 #include "transport/base/text.h"
 
 namespace monarch::sim {
@@ -85,13 +86,12 @@ void Checker::check_order_of_stop(const JobCore& core, const Action& action) con
   if (stop == nullptr || stop->message.ranks.empty() || core.state().kill_ordered) return;
   const RankId rank = stop->message.ranks.front();
   if (!is_of_spec(rank)) return;
-  const MeshState& mesh = core.state().meshes[rank.mesh.value()];
-  const GangState& gang = mesh.gangs[core.spec().meshes[rank.mesh.value()].gang_of(rank.rank).value()];
+  const GangState& gang = state_parts::gang_with(core, rank);
   if (gang.phase != GangPhase::kStopping || gang.generation != stop->message.generation) return;
   if (!gang.asked.empty()) return;  // to be started again, for which nobody else is stopped
-  for (std::uint32_t m = 0; m < core.state().meshes.size(); ++m) {
+  for (std::uint32_t m = 0; m < core.spec().meshes.size(); ++m) {
     if (stages_.stage_of(MeshId(m)) <= stages_.stage_of(rank.mesh)) continue;
-    for (const RankState& other : core.state().meshes[m].ranks) {
+    for (const RankState& other : state_parts::ranks(core.state(), MeshId(m))) {
       check(!lives(other.stage), "order", text("mesh ", rank.mesh.value(), " is stopped while mesh ", m, " lives"));
     }
   }

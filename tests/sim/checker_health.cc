@@ -6,6 +6,7 @@
 #include "tests/sim/guard.h"
 #include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
+#include "tests/supervisor/core/state_parts.h"
 #include "transport/base/text.h"
 
 namespace monarch::sim {
@@ -49,8 +50,9 @@ void Checker::watch_detection() {
   if (supervisor == nullptr || !supervisor->open() || supervisor->life()->frozen()) return;
   watch_hangs(supervisor->core());
   const JobState& state = supervisor->core().state();
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    if (state.hosts[i].phase != HostPhase::kJoined || state.hosts[i].shutdown_told) continue;
+  for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
+    const HostState& host = state_parts::host(state, HostId(i));
+    if (host.phase != HostPhase::kJoined || host.shutdown_told) continue;
     const Instant since = std::max({hosts_[i].joined_at, hosts_[i].last_good_at, goes_on_since_});
     check(now() - since < kDetectionBound, "I12",
           text("host ", i, " has said nothing for ", to_text(now() - since), ", and nobody has declared it lost"));
@@ -61,9 +63,7 @@ void Checker::watch_detection() {
 // follows.
 void Checker::believes(HostId teller, const RankReport& report) {
   const JobState& state = world_.guard->supervisor()->core().state();
-  const bool lives_on =
-      !is_of_spec(report.process.rank) ||
-      lives(state.meshes[report.process.rank.mesh.value()].ranks[report.process.rank.rank.value()].stage);
+  const bool lives_on = !is_of_spec(report.process.rank) || lives(state_parts::rank(state, report.process.rank).stage);
   if (!lives_on) return;
   const auto started = started_.find(report.process);
   check(started != started_.end() && started->second == teller, "I23",

@@ -7,6 +7,7 @@
 #include "supervisor/core/state/first_cause.h"
 #include "tests/sim/checker.h"
 #include "tests/sim/world.h"
+#include "tests/supervisor/core/state_parts.h"
 #include "transport/base/text.h"
 
 namespace monarch::sim {
@@ -40,7 +41,7 @@ void Checker::learn_causes(const CoreEvent& event) {
 void Checker::learn_of_hangs(const JobCore& core) {
   const JobSpec& spec = world_.scenario.spec;
   for (auto& [key, started] : started_gangs_) {
-    const GangState& gang = core.state().meshes[key.first.value()].gangs[key.second.value()];
+    const GangState& gang = state_parts::gang(core.state(), key.first, key.second);
     GangAccount& account = gangs_[key];
     if (!gang.hung || gang.generation != started.first || account.caused == started.first) continue;
     const Duration waited = world_.scheduler.now() - account.begun_at;
@@ -69,9 +70,9 @@ void Checker::watch_hangs(const JobCore& core) {
 }
 
 void Checker::learn_of_parked(const JobCore& core) {
-  for (std::uint32_t m = 0; m < core.state().meshes.size(); ++m) {
+  for (std::uint32_t m = 0; m < core.spec().meshes.size(); ++m) {
     if (!core.spec().meshes[m].supervision.shrink) continue;
-    const auto& gangs = core.state().meshes[m].gangs;
+    const auto& gangs = state_parts::gangs(core.state(), MeshId(m));
     for (std::uint32_t g = 0; g < gangs.size(); ++g) {
       if (gangs[g].phase == GangPhase::kParked) parked_.emplace(MeshId(m), GangId(g));
     }

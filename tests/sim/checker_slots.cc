@@ -5,6 +5,7 @@
 
 #include "tests/sim/checker.h"
 #include "tests/sim/world.h"
+#include "tests/supervisor/core/state_parts.h"
 #include "transport/base/text.h"
 
 namespace monarch::sim {
@@ -47,8 +48,8 @@ void Checker::learn_of_hosts(const Ticket& here, const CoreEvent& event, const s
 // Where nothing will run any more another slot may need the host.
 void Checker::learn_of_done_slots(const JobCore& core) {
   std::set<std::uint32_t> taken;
-  for (std::uint32_t m = 0; m < core.state().meshes.size(); ++m) {
-    const auto& gangs = core.state().meshes[m].gangs;
+  for (std::uint32_t m = 0; m < core.spec().meshes.size(); ++m) {
+    const auto& gangs = state_parts::gangs(core.state(), MeshId(m));
     for (std::uint32_t g = 0; g < gangs.size(); ++g) {
       if (has_ended(gangs[g].phase)) continue;
       for (const RankId& rank : slots_.ranks_of(MeshId(m), GangId(g))) taken.insert(slot_of(rank));
@@ -66,8 +67,8 @@ bool Checker::is_out(const HostAccount& host, Term term) const {
 
 // Decided also where nothing is asked of a host for it, and its start waits for another.
 void Checker::learn_of_generations(const Ticket& here, const JobCore& core) {
-  for (std::uint32_t m = 0; m < core.state().meshes.size(); ++m) {
-    const auto& gangs = core.state().meshes[m].gangs;
+  for (std::uint32_t m = 0; m < core.spec().meshes.size(); ++m) {
+    const auto& gangs = state_parts::gangs(core.state(), MeshId(m));
     for (std::uint32_t g = 0; g < gangs.size(); ++g) {
       std::map<Generation, Ticket>& decided = decided_gangs_[{MeshId(m), GangId(g)}];
       // What a supervisor had decided and took with it.
@@ -101,7 +102,7 @@ void Checker::check_starts(const Ticket& here, const std::vector<Action>& action
   for (const auto& [gang, count] : ranks) {
     check(count == slots_.range_of(gang.first, gang.second).count, "slots",
           text("gang ", gang.second.value(), " of mesh ", gang.first.value(), " starts with ", count, " ranks"));
-    const Generation generation = core.state().meshes[gang.first.value()].gangs[gang.second.value()].generation;
+    const Generation generation = state_parts::gang(core.state(), gang.first, gang.second).generation;
     const auto [before, first] = started_gangs_.try_emplace(gang, generation, here);
     const auto& [started, when] = before->second;
     const bool lost = when.first != here.first && !is_durable(when);
@@ -117,11 +118,11 @@ void Checker::check_starts(const Ticket& here, const std::vector<Action>& action
 // gangs had ended, and a host has one slot (I18).
 void Checker::check_slot(const SendStart& start, const JobCore& core) {
   const auto stays = [&](HostId host) {
-    const HostState& state = core.state().hosts[host.value()];
+    const HostState& state = state_parts::host(core.state(), host);
     return state.phase == HostPhase::kJoined && !state.wedged && state.standing == HostStanding::kGood &&
            account(host).launches == 1 && !state.failing;
   };
-  const HostState& state = core.state().hosts[start.host.value()];
+  const HostState& state = state_parts::host(core.state(), start.host);
   check(state.standing != HostStanding::kQuarantined, "I18",
         text("a gang starts on host ", start.host.value(), ", which is in quarantine"));
   check(!state.wedged, "I21", text("a gang starts on host ", start.host.value(), ", which is wedged"));
@@ -158,9 +159,9 @@ void Checker::check_hosts_are_known(const Verdict& verdict) const {
 
 // The verdict names whoever did not start, and hosts are wanting only when all have been tried.
 void Checker::check_failed_hosts(const Verdict& verdict, const JobCore& core) const {
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+  for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
     if (!hosts_[i].named || !is_durable(*hosts_[i].named)) continue;
-    if (core.state().hosts[i].phase == HostPhase::kCold) continue;  // it may serve again
+    if (state_parts::host(core.state(), HostId(i)).phase == HostPhase::kCold) continue;  // it may serve again
     const auto& told = verdict.failed_hosts;
     const bool named = std::any_of(told.begin(), told.end(),
                                    [&](const HostFailure& failed) { return failed.host == core.hosts()[i].name; });
@@ -168,8 +169,8 @@ void Checker::check_failed_hosts(const Verdict& verdict, const JobCore& core) co
           text("host ", i, " did not start, and the verdict does not name it"));
   }
   if (!verdict.cause.rule.starts_with("host does not start")) return;
-  for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    if (core.state().hosts[i].standing != HostStanding::kGood) continue;  // nobody wants it
+  for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
+    if (state_parts::host(core.state(), HostId(i)).standing != HostStanding::kGood) continue;  // nobody wants it
     check(hosts_[i].launches > 0, "slots", text("the job fails for lack of hosts, and host ", i, " was never tried"));
   }
 }

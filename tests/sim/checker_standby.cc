@@ -3,6 +3,7 @@
 
 #include "tests/sim/checker.h"
 #include "tests/sim/world.h"
+#include "tests/supervisor/core/state_parts.h"
 #include "transport/base/text.h"
 
 namespace monarch::sim {
@@ -26,8 +27,8 @@ void Checker::learn_of_standby(const Ticket& here, const std::vector<Action>& ac
       if (!is_of_spec(rank.rank)) decided_beside_[rank.rank] = {message.generation, here};
     }
   }
-  for (std::uint32_t m = 0; m < core.state().meshes.size(); ++m) {
-    for (const StandbyState& standby : core.state().meshes[m].standby) {
+  for (std::uint32_t m = 0; m < core.spec().meshes.size(); ++m) {
+    for (const StandbyState& standby : state_parts::standbys(core.state(), MeshId(m))) {
       if (standby.phase == StandbyPhase::kGiven && standby.place) given_.emplace(MeshId(m), *standby.place);
     }
   }

@@ -8,6 +8,7 @@
 #include "tests/sim/guard.h"
 #include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
+#include "tests/supervisor/core/state_parts.h"
 #include "transport/base/text.h"
 #include "transport/messages/describe_end.h"
 
@@ -17,7 +18,7 @@ namespace {
 
 // A job that has ended well stopped none but those without which it went on.
 bool was_parked(const JobCore& core, MeshId mesh, GangId gang) {
-  const GangPhase phase = core.state().meshes[mesh.value()].gangs[gang.value()].phase;
+  const GangPhase phase = state_parts::gang(core.state(), mesh, gang).phase;
   return core.spec().meshes[mesh.value()].supervision.shrink && phase == GangPhase::kStopped;
 }
 
@@ -29,9 +30,9 @@ std::string phases_of(const JobCore& core) {
     out += text(" ", static_cast<int>(host.phase), host.wedged ? "w" : "", host.unproven ? "u" : "",
                 host.standing == HostStanding::kGood ? "" : text("s", static_cast<int>(host.standing)));
   }
-  for (std::size_t m = 0; m < state.meshes.size(); ++m) {
+  for (std::uint32_t m = 0; m < core.spec().meshes.size(); ++m) {
     out += text("; gangs of mesh ", m, core.spec().meshes[m].sidecar ? " (sidecar)" : "");
-    for (const GangState& gang : state.meshes[m].gangs) out += text(" ", static_cast<int>(gang.phase));
+    for (const GangState& gang : state_parts::gangs(state, MeshId(m))) out += text(" ", static_cast<int>(gang.phase));
   }
   out += "; slots";
   for (const HostId host : state.slots) out += text(" ", host.value());
@@ -114,10 +115,10 @@ bool Checker::somebody_is_tardy() const {
 // What ran on a host that is out may hold a lease longer than the job has to start (I3).
 bool Checker::somebody_waits_for_a_fence(const JobCore& core) const {
   const Instant here = world_.supervisor_clock.local(now());
-  for (const MeshState& mesh : core.state().meshes) {
-    for (const GangState& gang : mesh.gangs) {
+  for (std::uint32_t m = 0; m < core.spec().meshes.size(); ++m) {
+    for (const GangState& gang : state_parts::gangs(core.state(), MeshId(m))) {
       const bool fenced = std::any_of(gang.fenced_by.begin(), gang.fenced_by.end(),
-                                      [&](HostId id) { return core.state().hosts[id.value()].fence > here; });
+                                      [&](HostId id) { return state_parts::host(core.state(), id).fence > here; });
       if (fenced) return true;
     }
   }
@@ -208,8 +209,8 @@ void Checker::check_left_behind(const Verdict& verdict, const JobCore& core) con
 }
 
 void Checker::check_terminal(const JobCore& core) const {
-  for (const MeshState& mesh : core.state().meshes) {
-    for (const RankState& rank : mesh.ranks) {
+  for (std::uint32_t m = 0; m < core.spec().meshes.size(); ++m) {
+    for (const RankState& rank : state_parts::ranks(core.state(), MeshId(m))) {
       check(!lives(rank.stage), "I9", "a rank has no terminal record at the end");
       check(rank.stage != RankStage::kEnded || rank.end.kind != EndKind::kNone ||
                 !core.state().verdict->left_behind.empty(),

@@ -7,6 +7,7 @@
 
 #include "tests/sim/incarnation_text.h"
 #include "tests/sim/violation.h"
+#include "tests/supervisor/core/state_parts.h"
 #include "transport/base/text.h"
 
 namespace monarch::sim {
@@ -127,7 +128,7 @@ void CommitAccount::answered(const CommitAnswer& answer) {
 void CommitAccount::after_event(const JobState& state) const {
   for (const auto& [key, gang] : gangs_) {
     if (!gang.told) continue;
-    const auto& newest = state.meshes[key.first.value()].gangs[key.second.value()].commits.newest;
+    const auto& newest = state_parts::gang(state, key.first, key.second).commits.newest;
     must(newest && newest->step >= *gang.told, "I20",
          text("gang ", key.second.value(), " of mesh ", key.first.value(), " had committed step ", *gang.told,
               ", and now has ", step_text(newest ? std::optional(newest->step) : std::nullopt)));

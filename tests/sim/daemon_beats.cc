@@ -8,6 +8,7 @@
 #include "tests/sim/guard.h"
 #include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
+#include "tests/supervisor/core/state_parts.h"
 #include "transport/base/text.h"
 
 namespace monarch::sim {
@@ -77,7 +78,7 @@ void Daemon::lie(Beat& beat) const {
   const RankId rank{mesh, Rank(static_cast<std::uint32_t>(world_.random.below(spec.size())))};
   RankReport report;
   report.process.rank = rank;
-  report.process.generation = core.state().meshes[mesh.value()].gangs[spec.gang_of(rank.rank).value()].generation;
+  report.process.generation = state_parts::gang_with(core, rank).generation;
   if (core.where_is(rank) == host_.id || core.where_ran(report.process) == host_.id) return;
   report.phase = world_.random.one_in(2) ? RankPhase::kEnded : RankPhase::kRunning;
   report.pid = 1;
@@ -105,8 +106,7 @@ void Daemon::make_up(Beat& beat) const {
   }
   RankReport report;
   report.process.rank = {mesh, rank};
-  const GangId gang = core.spec().meshes[mesh.value()].gang_of(rank);
-  const Generation now = core.state().meshes[mesh.value()].gangs[gang.value()].generation;
+  const Generation now = state_parts::gang_with(core, {mesh, rank}).generation;
   report.process.generation = {Term(now.term.value() + random.below(3)), now.counter + 1 + random.below(5)};
   report.phase = static_cast<RankPhase>(random.below(5));
   report.pid = 1;

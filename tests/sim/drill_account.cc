@@ -7,6 +7,7 @@
 
 #include "tests/sim/violation.h"
 #include "tests/sim/world.h"
+#include "tests/supervisor/core/state_parts.h"
 #include "transport/base/text.h"
 
 namespace monarch::sim {
@@ -49,8 +50,8 @@ void DrillAccount::decided(const CoreEvent& event, const std::vector<Action>& ac
     if (told->event.kind != EventKind::kHostLost) continue;
     if (const auto host = host_of(core, told->event.host)) check_loss(*host, core);
   }
-  for (std::uint32_t i = 0; i < core.state().hosts.size(); ++i) {
-    const HostState& host = core.state().hosts[i];
+  for (std::uint32_t i = 0; i < core.hosts().size(); ++i) {
+    const HostState& host = state_parts::host(core.state(), HostId(i));
     known_[HostId(i)] = {.suspicions = host.suspicions, .lost_at = host.lost_at};
   }
 }
@@ -71,7 +72,7 @@ void DrillAccount::learn(const DrillNoted& noted, const JobCore& core) {
 // Since the event before.
 bool DrillAccount::is_evidence(RankId rank, HostId host, const JobCore& core) const {
   const auto before = known_.find(host);
-  for (const Suspicion& suspicion : core.state().hosts[host.value()].suspicions) {
+  for (const Suspicion& suspicion : state_parts::host(core.state(), host).suspicions) {
     if (suspicion.rank != rank) continue;
     if (before == known_.end()) return true;
     const auto& old = before->second.suspicions;
@@ -91,7 +92,7 @@ void DrillAccount::check_failure(const JobEvent& failed, const JobCore& core) co
   });
   if (own && is_evidence(*rank, *host, core)) violated(text(name, " was struck by a drill, and its host is blamed"));
   const GangId gang = core.spec().meshes[rank->mesh.value()].gang_of(rank->rank);
-  const auto& failure = core.state().meshes[rank->mesh.value()].gangs[gang.value()].failure;
+  const auto& failure = state_parts::gang(core.state(), rank->mesh, gang).failure;
   if (named_.contains({rank->mesh, gang}) || !failure) return;
   const RankEnd& end = failure->cause.end;
   const bool speaks = end.kind == EndKind::kSignaled && end.value == SIGSEGV && !end.after_our_signal;
@@ -100,7 +101,7 @@ void DrillAccount::check_failure(const JobEvent& failed, const JobCore& core) co
 }
 
 void DrillAccount::check_loss(HostId host, const JobCore& core) {
-  const std::vector<Instant>& now = core.state().hosts[host.value()].lost_at;
+  const std::vector<Instant>& now = state_parts::host(core.state(), host).lost_at;
   if (struck_hosts_.erase(host) == 0 || now.empty()) return;
   const auto before = known_.find(host);
   const bool is_new =

@@ -5,6 +5,7 @@
 
 #include "tests/sim/violation.h"
 #include "tests/sim/world.h"
+#include "tests/supervisor/core/state_parts.h"
 #include "transport/base/text.h"
 
 namespace monarch::sim {
@@ -45,8 +46,7 @@ void HangAccount::released(const std::vector<RankId>& ranks) {
 
 void HangAccount::stopped(const std::vector<RankId>& ranks, const JobCore& core) {
   for (const RankId& rank : ranks) {
-    const GangId gang = core.spec().meshes[rank.mesh.value()].gang_of(rank.rank);
-    const Incarnation key{rank, core.state().meshes[rank.mesh.value()].gangs[gang.value()].generation};
+    const Incarnation key{rank, state_parts::gang_with(core, rank).generation};
     if (stopped_.insert(key).second) asked_.insert(key);
   }
 }
@@ -103,7 +103,7 @@ bool HangAccount::left_alone(MeshId mesh, GangId gang, Generation generation) co
 void HangAccount::judged(const RankHung& verdict, const JobCore& core) {
   const MeshId mesh = verdict.process.rank.mesh;
   const GangId g = core.spec().meshes[mesh.value()].gang_of(verdict.process.rank.rank);
-  const GangState& gang = core.state().meshes[mesh.value()].gangs[g.value()];
+  const GangState& gang = state_parts::gang(core.state(), mesh, g);
   if (gang.generation != verdict.process.generation || gang.hung != verdict.process.rank) return;
   must(world_.scenario.faults.any, "I11", text(name_of(verdict.process.rank), " hangs and nothing is wrong"));
   must(!left_alone(mesh, g, verdict.process.generation), "hang",
@@ -130,7 +130,7 @@ void HangAccount::look(const JobCore& core, const std::set<HostId>& heard) {
       if (key.rank.mesh.value() >= core.spec().meshes.size()) continue;
       const MeshSpec& mesh = core.spec().meshes[key.rank.mesh.value()];
       const GangId g = mesh.gang_of(key.rank.rank);
-      const GangState& gang = core.state().meshes[key.rank.mesh.value()].gangs[g.value()];
+      const GangState& gang = state_parts::gang(core.state(), key.rank.mesh, g);
       const bool alive = gang.phase == GangPhase::kStarting || gang.phase == GangPhase::kRunning;
       const bool hangs = process.executes() && !process.acts() && process.standstill != Standstill::kTraced &&
                          process.progress.step.has_value();

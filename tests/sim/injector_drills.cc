@@ -8,6 +8,7 @@
 #include "tests/sim/injector.h"
 #include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
+#include "tests/supervisor/core/state_parts.h"
 #include "transport/base/text.h"
 
 namespace monarch::sim {
@@ -52,7 +53,7 @@ void Injector::drill() {
   notice.fault = "segv";
   notice.mesh = spec.name;
   notice.rank = rank.rank.value();
-  const Incarnation key{rank, core.state().meshes[mesh].gangs[gang.value()].generation};
+  const Incarnation key{rank, state_parts::gang_with(core, rank).generation};
   tell_drill(std::move(notice), [this, key, where = core.placement().host_of(rank)] { strike(key, where); });
 }
 

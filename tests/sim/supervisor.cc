@@ -10,6 +10,7 @@
 #include "tests/sim/guard.h"
 #include "tests/sim/replay/recorder.h"
 #include "tests/sim/world.h"
+#include "tests/supervisor/core/state_parts.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
@@ -83,8 +84,8 @@ void Supervisor::begin() {
     return;
   }
   if (core_->state().phase == JobPhase::kEnded) return finish(*core_->state().verdict);
-  for (std::uint32_t i = 0; i < core_->state().hosts.size(); ++i) {
-    const HostPhase phase = core_->state().hosts[i].phase;
+  for (std::uint32_t i = 0; i < core_->hosts().size(); ++i) {
+    const HostPhase phase = state_parts::host(core_->state(), HostId(i)).phase;
     if (phase == HostPhase::kJoined) expect_again(HostId(i));
     if (phase != HostPhase::kCold && phase != HostPhase::kEnded && phase != HostPhase::kLost)
       to_adopt_.insert(HostId(i));
@@ -298,7 +299,7 @@ void Supervisor::on_reply(HostId host, const std::optional<BootstrapReply>& repl
 }
 
 void Supervisor::joined(HostId host, std::uint64_t incarnation) {
-  if (core_->state().hosts[host.value()].phase != HostPhase::kLaunched) return;
+  if (state_parts::host(core_->state(), host).phase != HostPhase::kLaunched) return;
   (void)decide(WorkerJoined{.host = host, .incarnation = incarnation});
   liveness_->expect(host, now());
   watch_health();

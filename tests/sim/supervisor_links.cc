@@ -8,6 +8,7 @@
 #include "tests/sim/checker.h"
 #include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
+#include "tests/supervisor/core/state_parts.h"
 #include "transport/base/text.h"
 
 namespace monarch::sim {
@@ -43,7 +44,7 @@ void Supervisor::on_message(const Up& message) {
   } else if (const auto* beat = std::get_if<Beat>(&message.message)) {
     on_beat(host, *beat);
   } else if (const auto* gone = std::get_if<KeeperGone>(&message.message)) {
-    const HostState& state = core_->state().hosts[host.value()];
+    const HostState& state = state_parts::host(core_->state(), host);
     const bool news = state.phase == HostPhase::kJoined && !state.failing && gone->incarnation == state.incarnation;
     if (news) (void)decide(WorkerFailing{.host = host});
   } else if (const auto& reserved = std::get<Reserved>(message.message); core_->awaits(host, reserved)) {
@@ -53,7 +54,7 @@ void Supervisor::on_message(const Up& message) {
 
 // No two supervisors of this simulation live at a time: what is in hand never says that another one came after this.
 void Supervisor::on_later_term(HostId host, Term term) {
-  const HostPhase phase = core_->state().hosts[host.value()].phase;
+  const HostPhase phase = state_parts::host(core_->state(), host).phase;
   if (phase != HostPhase::kLaunched && phase != HostPhase::kJoined) return;
   if (claims_->claim(host, term, now())) world_.note("claims a later term", host.value());
   const std::vector<HostId> hosts = jury(core_->state());
@@ -103,7 +104,7 @@ void Supervisor::on_beat(HostId host, const Beat& beat) {
     const bool its_own = there && core_->concerns(host, report);
     if (its_own && !world_.mutant(Mutant::kNeverHung)) hangs_->on_report(host, report, beat.sent_at, now());
   }
-  const HostState& known = core_->state().hosts[host.value()];
+  const HostState& known = state_parts::host(core_->state(), host);
   if (known.awaited && known.phase == HostPhase::kJoined) {
     (void)decide(WorkerJoined{.host = host, .incarnation = known.incarnation});
   }
@@ -126,8 +127,7 @@ void Supervisor::open_commits() {
 
 void Supervisor::hear_commit(HostId host, RankReport report) {
   if (world_.mutant(Mutant::kCommitAnyGeneration) && core_->has_rank(report.process.rank)) {
-    const GangId gang = core_->spec().meshes[report.process.rank.mesh.value()].gang_of(report.process.rank.rank);
-    const Generation current = core_->state().meshes[report.process.rank.mesh.value()].gangs[gang.value()].generation;
+    const Generation current = state_parts::gang_with(*core_, report.process.rank).generation;
     if (report.process.generation > current) report.process.generation = current;  // earlier ones have their late words
     host = core_->placement().host_of(report.process.rank);
   }
@@ -147,8 +147,7 @@ void Supervisor::note_rank(HostId teller, const RankReport& said) {
   const bool believes = world_.mutant(Mutant::kBelieveAnybody) && core_->has_rank(report.process.rank);
   if (believes) host = core_->placement().host_of(report.process.rank);
   if (world_.mutant(Mutant::kBelieveAnyGeneration) && world_.checker->is_of_spec(report.process.rank)) {
-    const GangId gang = core_->spec().meshes[report.process.rank.mesh.value()].gang_of(report.process.rank.rank);
-    const Generation current = core_->state().meshes[report.process.rank.mesh.value()].gangs[gang.value()].generation;
+    const Generation current = state_parts::gang_with(*core_, report.process.rank).generation;
     if (report.process.generation > current) report.process.generation = current;  // earlier ones have their late words
   }
   if (!core_->concerns(host, report)) return;

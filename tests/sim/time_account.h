@@ -11,6 +11,7 @@
 
 #include "supervisor/core/state/job_state.h"
 #include "tests/sim/violation.h"
+#include "tests/supervisor/core/state_parts.h"
 #include "transport/base/text.h"
 
 namespace monarch::sim {
@@ -19,8 +20,9 @@ class TimeAccount {
  public:
   // The core's state after any event.
   void after_event(const JobState& state) {
-    for (std::size_t m = 0; m < state.meshes.size(); ++m) {
-      for (std::size_t g = 0; g < state.meshes[m].gangs.size(); ++g) look_at(state.meshes[m].gangs[g], {m, g});
+    for (std::uint32_t m = 0; m < state_parts::meshes(state); ++m) {
+      const std::vector<GangState>& gangs = state_parts::gangs(state, MeshId(m));
+      for (std::size_t g = 0; g < gangs.size(); ++g) look_at(gangs[g], {m, g});
     }
   }
   // By another clock, or after what was not durable: what was known says nothing.

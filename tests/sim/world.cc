@@ -8,6 +8,7 @@
 #include "tests/sim/injector.h"
 #include "tests/sim/journal.h"
 #include "tests/sim/supervisor.h"
+#include "tests/supervisor/core/state_parts.h"
 #include "transport/base/text.h"
 
 namespace monarch::sim {
@@ -85,7 +86,7 @@ bool World::may_connect(HostId id) {
   if (host(id).blocked && !healed_) return false;
   const Supervisor* supervisor = guard->supervisor();
   if (supervisor == nullptr || !supervisor->open()) return false;
-  const HostState& state = supervisor->core().state().hosts[id.value()];
+  const HostState& state = state_parts::host(supervisor->core().state(), id);
   return !state.public_key.empty() && state.phase != HostPhase::kEnded;
 }
 
@@ -173,7 +174,7 @@ bool World::waits_without_end() const {
       std::any_of(meshes.begin(), meshes.end(), [](const MeshSpec& mesh) { return !mesh.supervision.reallocate.max; });
   const Supervisor* supervisor = guard->supervisor();
   const auto is_wedged = [&](HostId id) {
-    return supervisor != nullptr && supervisor->open() && supervisor->core().state().hosts[id.value()].wedged;
+    return supervisor != nullptr && supervisor->open() && state_parts::host(supervisor->core().state(), id).wedged;
   };
   const auto left = std::count_if(hosts.begin(), hosts.end(), [&](const auto& host) {
     return !host->off && !is_wedged(host->id);  // a wedged one is never launched again

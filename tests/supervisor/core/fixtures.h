@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "supervisor/core/job/job_core.h"
+#include "tests/supervisor/core/state_parts.h"
 
 namespace monarch::fixtures {
 
@@ -89,7 +90,7 @@ class Driver {
     const GangId gang = core.spec().meshes[id.mesh.value()].gang_of(id.rank);
     RankReport report;
     report.process.rank = id;
-    report.process.generation = core.state().meshes[id.mesh.value()].gangs[gang.value()].generation;
+    report.process.generation = this->gang(gang.value(), id.mesh.value()).generation;
     report.phase = phase;
     report.pid = static_cast<std::int32_t>(1000 + id.rank.value());
     report.end = std::move(end);
@@ -112,7 +113,16 @@ class Driver {
     return step(DeadlinePassed{}, std::max(core.next_deadline() - now, Duration::zero()));
   }
 
-  const GangState& gang(std::uint32_t g, std::uint32_t mesh = 0) const { return core.state().meshes[mesh].gangs[g]; }
+  const GangState& gang(std::uint32_t g, std::uint32_t mesh = 0) const {
+    return state_parts::gang(core.state(), MeshId(mesh), GangId(g));
+  }
+  const RankState& rank(std::uint32_t r, std::uint32_t mesh = 0) const {
+    return state_parts::rank(core.state(), {MeshId(mesh), Rank(r)});
+  }
+  const HostState& host(std::uint32_t h) const { return state_parts::host(core.state(), HostId(h)); }
+  const StandbyState& standby(std::uint32_t s = 0, std::uint32_t mesh = 0) const {
+    return state_parts::standbys(core.state(), MeshId(mesh))[s];
+  }
 
   // Ports for the gang's next generation, and its ranks past their gates.
   void start_again(std::uint32_t g, std::uint32_t mesh = 0) {
@@ -186,8 +196,8 @@ class Driver {
   }
 
   void end_hosts() {
-    for (std::uint32_t i = 0; i < core.state().hosts.size(); ++i) {
-      if (core.state().hosts[i].phase != HostPhase::kCold) {
+    for (std::uint32_t i = 0; i < core.hosts().size(); ++i) {
+      if (host(i).phase != HostPhase::kCold) {
         step(WorkerEnded{.host = HostId(i), .how = "exit code 0", .orderly = true});
       }
     }

@@ -175,7 +175,7 @@ TEST_F(Vaults, ForgetsTheVaultOfAHostThatIsLostAndOfAWorkerThatIsAnother) {
   ASSERT_TRUE(without);
   EXPECT_EQ(without->peers.size(), 1U);
   EXPECT_FALSE(hear(2)) << "it is not connected";
-  while (job_.core.state().hosts[2].phase != HostPhase::kLaunching) job_.pass_deadline();
+  while (job_.host(2).phase != HostPhase::kLaunching) job_.pass_deadline();
   step(WorkerLaunched{.host = HostId(2), .worker = {.reply = {.public_key = "other", .keeper_pid = 200}}});
   step(WorkerJoined{.host = HostId(2), .incarnation = 77});
   pass(heartbeat() * VaultDesk::kAtOnce);

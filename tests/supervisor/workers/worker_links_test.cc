@@ -120,7 +120,7 @@ class Links {
   }
   fixtures::Driver& driver() { return driver_; }
   bool until(const std::function<bool()>& done) { return lab_.until(done); }
-  const RankState& state(RankId rank) const { return driver_.core.state().meshes[0].ranks[rank.rank.value()]; }
+  const RankState& state(RankId rank) const { return state_parts::rank(driver_.core.state(), rank); }
 
   std::vector<std::pair<HostId, bool>> goodbyes;
   std::vector<std::pair<HostId, VaultReport>> vaults;
@@ -187,7 +187,7 @@ TEST(WorkerLinks, CutOffAHostThatIsAloneWithALaterTerm) {
   EXPECT_EQ(job.driver().told(EventKind::kHostQuarantined).front(),
             "v1: it speaks for a supervisor of term 99, of which nobody else has heard (this is term 1): it is left "
             "for good");
-  EXPECT_EQ(job.driver().core.state().hosts[0].standing, HostStanding::kQuarantined);
+  EXPECT_EQ(job.driver().host(0).standing, HostStanding::kQuarantined);
   EXPECT_EQ(job.driver().core.placement().host_of(kFirst), HostId(2)) << "a spare is in its place";
   // It goes on with it: that is counted, and costs no record.
   const std::size_t records = job.driver().history.size();
@@ -233,10 +233,10 @@ TEST(WorkerLinks, TakeNoGoodbyeOfAnotherJobOrThatCannotBeRead) {
 TEST(WorkerLinks, TakeItOnceThatAKeeperIsGone) {
   Links job(false, fixtures::job_that_recovers(2, 1, 4, 4));
   job.says(HostId(0), KeeperGone{.incarnation = 7});
-  EXPECT_FALSE(job.driver().core.state().hosts[0].failing) << "it is of another worker";
+  EXPECT_FALSE(job.driver().host(0).failing) << "it is of another worker";
   EXPECT_EQ(job.links->drops().foreign_worker, 1U);
   for (int i = 0; i < 2; ++i) job.says(HostId(0), KeeperGone{.incarnation = 1});
-  EXPECT_TRUE(job.driver().core.state().hosts[0].failing);
+  EXPECT_TRUE(job.driver().host(0).failing);
   EXPECT_EQ(job.driver().told(EventKind::kHostLost).size(), 1U);
   const auto is_failing = [](const auto& entry) { return std::holds_alternative<WorkerFailing>(entry.first); };
   const auto& history = job.driver().history;
@@ -245,7 +245,7 @@ TEST(WorkerLinks, TakeItOnceThatAKeeperIsGone) {
 
 TEST(WorkerLinks, TellOfADaemonThatWasStartedAgain) {
   Links job(false, fixtures::job_that_recovers(2, 1, 4, 4));
-  const std::int32_t keeper = job.driver().core.state().hosts[0].keeper_pid;
+  const std::int32_t keeper = job.driver().host(0).keeper_pid;
   for (const std::uint32_t start : {1U, 2U, 2U}) {
     job.says(HostId(0), Hello{.host = 0, .incarnation = 1, .keeper_pid = keeper, .daemon_starts = start});
   }
@@ -262,15 +262,15 @@ TEST(WorkerLinks, TellOfADaemonThatWasStartedAgain) {
 TEST(WorkerLinks, TakeNoHelloAndNoGoodbyeOfAWorkerThatWasLaunchedBefore) {
   Links job(false, fixtures::job_that_recovers(2, 1, 4, 4));
   job.driver().step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
-  ASSERT_EQ(job.driver().core.state().hosts[0].phase, HostPhase::kLaunching);
+  ASSERT_EQ(job.driver().host(0).phase, HostPhase::kLaunching);
   job.driver().step(WorkerLaunched{.host = HostId(0), .worker = {.reply = {.public_key = "new", .keeper_pid = 200}}});
   job.says(HostId(0), Hello{.host = 0, .incarnation = 1, .keeper_pid = 100});
-  EXPECT_EQ(job.driver().core.state().hosts[0].phase, HostPhase::kLaunched) << "it is not the one that is awaited";
+  EXPECT_EQ(job.driver().host(0).phase, HostPhase::kLaunched) << "it is not the one that is awaited";
   job.says(HostId(0), Goodbye{.incarnation = 1, .orderly = true});
   EXPECT_TRUE(job.goodbyes.empty());
   EXPECT_EQ(job.links->drops().foreign_worker, 2U);
   job.says(HostId(0), Hello{.host = 0, .incarnation = 9, .keeper_pid = 200});
-  EXPECT_EQ(job.driver().core.state().hosts[0].phase, HostPhase::kJoined);
+  EXPECT_EQ(job.driver().host(0).phase, HostPhase::kJoined);
   job.says(HostId(0), Goodbye{.incarnation = 9, .orderly = true});
   EXPECT_EQ(job.goodbyes.size(), 1U);
 }

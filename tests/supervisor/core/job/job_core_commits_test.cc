@@ -15,7 +15,7 @@ class Job : public fixtures::Driver {
  public:
   explicit Job(const JobSpec& spec = fixtures::job_of(2, 1)) : Driver(spec) { run_all(); }
 
-  Generation generation() const { return core.state().meshes[0].gangs[0].generation; }
+  Generation generation() const { return gang(0).generation; }
   CommitRequest asks(std::uint64_t step) const { return {.number = 7, .step = step, .what = "ckpt"}; }
   std::vector<Action> commit(std::uint32_t rank, std::uint64_t step) {
     return this->step(CheckpointCommitted{.host = core.placement().host_of(rank_of(rank)),
@@ -42,7 +42,7 @@ TEST(JobCoreCommits, AreAnsweredToTheHostAndToldOnceTheGangHasThem) {
   const JobEvent& event = std::get<EmitEvent>(second[1]).event;
   EXPECT_EQ(event.kind, EventKind::kCheckpointCommitted);
   EXPECT_EQ(event.message, "trainer: gang 0 has committed step 10, generation 1");
-  EXPECT_FALSE(job.core.state().meshes[0].gangs[0].commits.resumed) << "what this generation was told stays";
+  EXPECT_FALSE(job.gang(0).commits.resumed) << "what this generation was told stays";
   const JobStatus status = status_of(job.core, "test-0001", job.now);
   ASSERT_EQ(status.meshes[0].committed.size(), 1U);
   EXPECT_EQ(status.meshes[0].committed[0].step, 10U);

@@ -173,9 +173,9 @@ TEST(DoneHosts, EndWhereNothingNewMayStart) {
   Driver driver(two_gangs());
   driver.run_all();
   driver.step(OperatorAsked{.wish = OperatorWish::kDrain, .hosts = {kV2}, .who = "alice"});
-  EXPECT_EQ(driver.core.state().hosts[1].phase, HostPhase::kJoined);
+  EXPECT_EQ(driver.host(1).phase, HostPhase::kJoined);
   driver.ended(1, exited(0));
-  EXPECT_EQ(driver.core.state().hosts[1].phase, HostPhase::kDestroying);
+  EXPECT_EQ(driver.host(1).phase, HostPhase::kDestroying);
 }
 
 }  // namespace

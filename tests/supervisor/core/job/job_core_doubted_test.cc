@@ -100,7 +100,7 @@ TEST(DoubtedHost, WhoseSupervisorCameBackIsDoubtedNoMore) {
   driver.join(2);
   doubt(driver, kV3);
   driver.step(SupervisorReturned{.term = Term(2)});
-  EXPECT_FALSE(driver.core.state().hosts[2].doubted);
+  EXPECT_FALSE(driver.host(2).doubted);
 }
 
 }  // namespace

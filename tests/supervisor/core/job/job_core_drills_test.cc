@@ -70,7 +70,6 @@ struct Drilled : Driver {
                    .lasts = lasts,
                    .forgiven = true});
   }
-  const HostState& host(std::uint32_t id) const { return core.state().hosts[id]; }
   // A successor knows what the journal says.
   void take_over() {
     JobState state = core.state();

@@ -89,8 +89,8 @@ TEST(FailingHost, IsLaunchedAgainAtOnceWhereNoOtherIsLeft) {
   driver.ended(0, exited(1));
   EXPECT_EQ(driver.core.state().phase, JobPhase::kRunning);
   driver.step(WorkerEnded{.host = kV2, .how = "killed by SIGKILL"});
-  EXPECT_EQ(driver.core.state().hosts[1].phase, HostPhase::kLaunching);
-  EXPECT_FALSE(driver.core.state().hosts[1].failing);
+  EXPECT_EQ(driver.host(1).phase, HostPhase::kLaunching);
+  EXPECT_FALSE(driver.host(1).failing);
   EXPECT_EQ(driver.core.state().phase, JobPhase::kRunning);
 }
 
@@ -117,8 +117,8 @@ TEST(FailingHost, ThatFallsSilentIsGivenUpAsOthersAre) {
   run_with_spare(driver);
   driver.step(WorkerFailing{.host = kV2});
   driver.step(HostSilent{.host = kV2, .silence = Duration::seconds(5), .grants_until = driver.now});
-  EXPECT_EQ(driver.core.state().hosts[1].phase, HostPhase::kDestroying);
-  EXPECT_FALSE(driver.core.state().hosts[1].failing);
+  EXPECT_EQ(driver.host(1).phase, HostPhase::kDestroying);
+  EXPECT_FALSE(driver.host(1).failing);
   EXPECT_EQ(driver.told(EventKind::kHostLost).size(), 1U);
   driver.ended(0, exited(1));
   EXPECT_EQ(driver.core.placement().host_of(kSecond), HostId(2));
@@ -134,7 +134,7 @@ TEST(FailingHost, IsSaidOnceAndNotOfAJobThatEnds) {
   ending.run_all();
   ending.ended(0, exited(0));
   ending.ended(1, exited(0));
-  ASSERT_TRUE(ending.core.state().hosts[1].shutdown_told);
+  ASSERT_TRUE(ending.host(1).shutdown_told);
   ending.step(WorkerFailing{.host = kV2});
   EXPECT_TRUE(ending.told(EventKind::kHostLost).empty());
 }

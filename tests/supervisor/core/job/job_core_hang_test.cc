@@ -42,7 +42,7 @@ TEST(JobCoreHang, TellsOfAHangAndStopsNothingByDefault) {
   EXPECT_NE(told[0].message.find("nothing is stopped"), std::string::npos) << told[0].message;
   EXPECT_EQ(told[0].details.back(), (std::pair<std::string, std::string>("stacks", "main")));
   EXPECT_EQ(Driver::count<SendStop>(actions), 0U);
-  EXPECT_EQ(driver.core.state().meshes[0].gangs[0].phase, GangPhase::kRunning);
+  EXPECT_EQ(driver.gang(0).phase, GangPhase::kRunning);
 }
 
 TEST(JobCoreHang, SaysWhyARestartIsNoneWhereTheLimitIsNotWritten) {
@@ -61,7 +61,7 @@ TEST(JobCoreHang, StopsTheGangOfARankThatHangsAndNamesItAsTheCause) {
   driver.run_all();
   const auto actions = driver.step(hung(driver, 1, HangAction::kRestart));
   EXPECT_EQ(Driver::count<SendStop>(actions), 1U);
-  EXPECT_EQ(driver.core.state().meshes[0].gangs[0].phase, GangPhase::kFailing);
+  EXPECT_EQ(driver.gang(0).phase, GangPhase::kFailing);
   driver.ended(0, fixtures::killed_by_us(9));
   const auto last = driver.ended(1, fixtures::killed_by_us(9));
   const auto failed = events_of(last, EventKind::kGangFailed);
@@ -90,7 +90,7 @@ TEST(JobCoreHang, KeepsWhatSomebodyHoldsUntilItIsReleased) {
   ASSERT_EQ(held.size(), 1U);
   EXPECT_EQ(held[0].message, "trainer/0-1: not watched for hangs until released, asked by somebody");
   driver.step(HoldAsked{.ranks = {first}, .who = "somebody"});
-  EXPECT_EQ(driver.core.state().meshes[0].held, (std::vector<Rank>{Rank(0), Rank(1)}));
+  EXPECT_EQ(state_parts::held(driver.core.state(), MeshId(0)), (std::vector<Rank>{Rank(0), Rank(1)}));
   const HoldAsked release{.wish = HoldWish::kRelease, .ranks = {first}, .who = "somebody"};
   const auto released = events_of(driver.step(release), EventKind::kRanksReleased);
   ASSERT_EQ(released.size(), 1U);

@@ -152,8 +152,8 @@ TEST(Lacks, FailTheJobWhenWhoHasNotAnsweredIsLost) {
   ASSERT_FALSE(job.core.state().verdict);
   job.step(HostSilent{.host = HostId(1), .silence = Duration::seconds(5)});
   ASSERT_TRUE(job.core.state().verdict);
-  EXPECT_TRUE(job.core.state().hosts[0].failure);
-  EXPECT_TRUE(job.core.state().hosts[1].failure);
+  EXPECT_TRUE(job.host(0).failure);
+  EXPECT_TRUE(job.host(1).failure);
 }
 
 TEST(Lacks, FailTheJobWhereAGangOfTheSlotHasStarted) {
@@ -209,7 +209,7 @@ TEST(Lacks, OfGpusKeepAParkedGangFromReturningToAHost) {
   job.step(HostSilent{.host = HostId(0), .silence = Duration::seconds(5), .grants_until = job.now});
   job.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
   ASSERT_EQ(job.gang(0).phase, GangPhase::kParked);
-  ASSERT_EQ(job.core.state().hosts[2].phase, HostPhase::kLaunching);
+  ASSERT_EQ(job.host(2).phase, HostPhase::kLaunching);
   join_with(job, 2, 0);
   EXPECT_EQ(job.gang(0).phase, GangPhase::kParked);
   ASSERT_EQ(events_of(job, EventKind::kHostFailed).size(), 1U);

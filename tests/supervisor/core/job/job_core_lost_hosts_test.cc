@@ -40,8 +40,6 @@ void fall_silent(Driver& driver, std::uint32_t host, Duration grants = Duration:
   driver.step(HostSilent{.host = HostId(host), .silence = Duration::seconds(5), .grants_until = driver.now + grants});
 }
 
-const HostState& host(const Driver& driver, std::uint32_t i) { return driver.core.state().hosts[i]; }
-
 TEST(LostHosts, AreReplacedByASpareOnceWhatRanThereMayActNoLonger) {
   Driver driver(job_with(1, 3));
   run_with_spares(driver, 1);
@@ -100,7 +98,7 @@ TEST(LostHosts, GiveTheirSlotToAColdHostWhereNoSpareIsConnected) {
   Driver driver(job_with(0, 3));
   run_with_spares(driver, 0);
   fall_silent(driver, 1);
-  EXPECT_EQ(host(driver, 2).phase, HostPhase::kLaunching);
+  EXPECT_EQ(driver.host(2).phase, HostPhase::kLaunching);
   driver.step(WorkerEnded{.host = HostId(1), .how = "killed by SIGKILL"});
   EXPECT_EQ(driver.gang(1).phase, GangPhase::kWaiting);
   driver.join(2);
@@ -111,7 +109,7 @@ TEST(LostHosts, AreLaunchedAgainAtOnceWhereTheirWorkerEndedByItself) {
   Driver driver(job_with(0, 2));
   run_with_spares(driver, 0);
   driver.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
-  EXPECT_EQ(host(driver, 0).phase, HostPhase::kLaunching);
+  EXPECT_EQ(driver.host(0).phase, HostPhase::kLaunching);
   EXPECT_EQ(driver.told(EventKind::kHostReplaced).back(),
             "v1: its worker is launched again [host lost: replacement 1 of 4 in 1h; then: replacement 2]");
   driver.join(0);
@@ -148,7 +146,7 @@ TEST(LostHosts, AreWaitedForWhereTheirWorkerEndedTwiceAndNobodyElseIsLeft) {
   EXPECT_TRUE(driver.told(EventKind::kGangFailed).back().ends_with(rule)) << driver.told(EventKind::kGangFailed).back();
   EXPECT_EQ(driver.told(EventKind::kGangWaiting).back(), "trainer: gang 0 waits for a host " + rule);
   driver.pass_deadline();
-  EXPECT_EQ(host(driver, 0).phase, HostPhase::kLaunching);
+  EXPECT_EQ(driver.host(0).phase, HostPhase::kLaunching);
   EXPECT_EQ(driver.core.state().reallocations.size(), 2U);
   driver.join(0);
   driver.start_again(0);
@@ -161,13 +159,13 @@ TEST(LostHosts, AreTriedAgainWhereTheirWorkerDoesNotStartUntilTheBudgetIsSpent) 
   driver.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
   std::vector<Duration> waits;
   for (int attempt = 1; attempt <= 3; ++attempt) {
-    ASSERT_EQ(host(driver, 0).phase, HostPhase::kLaunching) << attempt;
+    ASSERT_EQ(driver.host(0).phase, HostPhase::kLaunching) << attempt;
     driver.step(WorkerLaunchFailed{.host = HostId(0), .failure = {.kind = LaunchFailureKind::kRefused}});
     ASSERT_EQ(driver.core.state().phase, JobPhase::kRunning) << attempt;
     EXPECT_EQ(driver.gang(0).phase, GangPhase::kWaiting);
     driver.step(WorkerEnded{.host = HostId(0), .how = "it never ran"});
-    waits.push_back(host(driver, 0).cold_at - driver.now);
-    driver.step(DeadlinePassed{}, host(driver, 0).cold_at - driver.now);
+    waits.push_back(driver.host(0).cold_at - driver.now);
+    driver.step(DeadlinePassed{}, driver.host(0).cold_at - driver.now);
   }
   EXPECT_EQ(waits, (std::vector{Duration::seconds(60), Duration::seconds(120), Duration::seconds(240)}));
   EXPECT_EQ(driver.gang(1).phase, GangPhase::kRunning);
@@ -253,10 +251,10 @@ TEST(LostHosts, ThatDoNotEndARankAreFencedForTheLongestLease) {
   Driver driver(job_with(1, 3));
   run_with_spares(driver, 1);
   driver.step(OperatorAsked{.wish = OperatorWish::kRestart, .ranks = {kFirst}, .who = "test"});
-  while (host(driver, 0).phase == HostPhase::kJoined) driver.pass_deadline();  // it says nothing of the rank's end
+  while (driver.host(0).phase == HostPhase::kJoined) driver.pass_deadline();  // it says nothing of the rank's end
   const Instant fence = fence_of(driver.now, driver.core.spec().supervision.orphan_ttl);
-  EXPECT_EQ(host(driver, 0).fence, fence);
-  while (host(driver, 0).phase != HostPhase::kLost) driver.pass_deadline();  // nor does its worker's end
+  EXPECT_EQ(driver.host(0).fence, fence);
+  while (driver.host(0).phase != HostPhase::kLost) driver.pass_deadline();  // nor does its worker's end
   EXPECT_EQ(driver.core.placement().host_of(kFirst), HostId(2));
   while (driver.gang(0).phase == GangPhase::kWaiting) driver.pass_deadline();
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kReserving);
@@ -280,10 +278,10 @@ TEST(LostHosts, ComeBackLaterAsSpares) {
   fall_silent(driver, 0);
   driver.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
   driver.start_again(0);
-  EXPECT_EQ(host(driver, 0).phase, HostPhase::kEnded);
-  EXPECT_EQ(host(driver, 0).cold_at - driver.now, Duration::seconds(30) - Duration::milliseconds(2));
+  EXPECT_EQ(driver.host(0).phase, HostPhase::kEnded);
+  EXPECT_EQ(driver.host(0).cold_at - driver.now, Duration::seconds(30) - Duration::milliseconds(2));
   driver.pass_deadline();
-  EXPECT_EQ(host(driver, 0).phase, HostPhase::kLaunching) << "the number of spares is kept up";
+  EXPECT_EQ(driver.host(0).phase, HostPhase::kLaunching) << "the number of spares is kept up";
 }
 
 TEST(LostHosts, AreToldToEndWhenTheyAreHeardAfterTheyWereGivenUp) {
@@ -292,14 +290,14 @@ TEST(LostHosts, AreToldToEndWhenTheyAreHeardAfterTheyWereGivenUp) {
   Driver driver(machines);
   run_with_spares(driver, 1);
   fall_silent(driver, 0);
-  while (host(driver, 0).phase == HostPhase::kDestroying) driver.pass_deadline();
-  ASSERT_EQ(host(driver, 0).phase, HostPhase::kLost);
-  const Duration wait = host(driver, 0).cold_at - driver.now;
+  while (driver.host(0).phase == HostPhase::kDestroying) driver.pass_deadline();
+  ASSERT_EQ(driver.host(0).phase, HostPhase::kLost);
+  const Duration wait = driver.host(0).cold_at - driver.now;
   EXPECT_GE(wait, driver.core.spec().supervision.orphan_ttl) << "what may live there still has its orphan_ttl";
   const std::vector<Action> said = driver.core.outstanding(HostId(0), {});
   EXPECT_EQ(Driver::count<SendShutdown>(said), 1U);
   driver.step(WorkerEnded{.host = HostId(0), .how = "exit code 0"});
-  EXPECT_EQ(host(driver, 0).phase, HostPhase::kEnded);
+  EXPECT_EQ(driver.host(0).phase, HostPhase::kEnded);
 }
 
 TEST(LostHosts, AreToldToEndAlsoOnceTheyMayBeLaunchedAgain) {
@@ -310,7 +308,7 @@ TEST(LostHosts, AreToldToEndAlsoOnceTheyMayBeLaunchedAgain) {
   fall_silent(driver, 0);
   driver.join(2);
   driver.start_again(0);
-  while (host(driver, 0).phase != HostPhase::kCold) driver.pass_deadline();
+  while (driver.host(0).phase != HostPhase::kCold) driver.pass_deadline();
   EXPECT_EQ(Driver::count<SendShutdown>(driver.core.outstanding(HostId(0), {})), 1U) << "it stood still for long";
   driver.step(WorkerEnded{.host = HostId(0), .how = "exit code 0"});
   EXPECT_TRUE(driver.core.outstanding(HostId(0), {}).empty());
@@ -321,7 +319,7 @@ TEST(LostHosts, ThatCannotBeDestroyedAreNamedAsLeftBehind) {
   Driver driver(job_with(1, 3));
   run_with_spares(driver, 1);
   fall_silent(driver, 0, Duration::seconds(1));
-  while (host(driver, 0).phase != HostPhase::kLost) driver.pass_deadline();
+  while (driver.host(0).phase != HostPhase::kLost) driver.pass_deadline();
   driver.step(StopOrdered{.request = {.how = StopHow::kKill, .who = "test"}});
   driver.report({MeshId(0), Rank(1)}, RankPhase::kEnded, fixtures::killed_by_us(SIGKILL));
   for (std::uint32_t i = 1; i < 3; ++i) driver.step(WorkerEnded{.host = HostId(i), .how = "exit code 0"});
@@ -390,7 +388,7 @@ TEST(LostHosts, ThatDoNotEndARankTakeTheirOtherGangsWithThem) {
   driver.give_ports();
   for (std::uint32_t r = 0; r < 2; ++r) driver.report({MeshId(0), Rank(r)}, RankPhase::kRunning);
   driver.step(OperatorAsked{.wish = OperatorWish::kRestart, .ranks = {kFirst}, .who = "test"});
-  while (host(driver, 0).phase == HostPhase::kJoined) driver.pass_deadline();  // it says nothing of the rank's end
+  while (driver.host(0).phase == HostPhase::kJoined) driver.pass_deadline();  // it says nothing of the rank's end
   driver.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
   EXPECT_EQ(driver.gang(1).phase, GangPhase::kReserving) << "it was not done";
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kReserving);
@@ -447,12 +445,12 @@ TEST(Operators, DrainAHostAndUseItAgain) {
   driver.step(OperatorAsked{.wish = OperatorWish::kDrain, .ranks = {kFirst}, .hosts = {HostId(0)}, .who = "test"});
   driver.report(kFirst, RankPhase::kEnded, fixtures::killed_by_us(SIGTERM));
   EXPECT_EQ(driver.core.placement().host_of(kFirst), HostId(2));
-  EXPECT_EQ(host(driver, 0).phase, HostPhase::kDestroying);
+  EXPECT_EQ(driver.host(0).phase, HostPhase::kDestroying);
   driver.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
   driver.start_again(0);
-  EXPECT_EQ(host(driver, 0).phase, HostPhase::kEnded);
+  EXPECT_EQ(driver.host(0).phase, HostPhase::kEnded);
   driver.step(OperatorAsked{.wish = OperatorWish::kUndrain, .hosts = {HostId(0)}, .who = "test"});
-  EXPECT_EQ(host(driver, 0).phase, HostPhase::kLaunching);
+  EXPECT_EQ(driver.host(0).phase, HostPhase::kLaunching);
 }
 
 TEST(Operators, SeeTheDrainNamedWhereAGangHasToStartAgainAndNobodyElseIsLeft) {

@@ -234,7 +234,7 @@ TEST(JobCoreMeshes, StopInTheReverseOrderOfTheirStages) {
             (std::vector<std::string>{R"({"v":1,"event":"stopping","signal":15,"grace_milliseconds":30000})",
                                       R"({"v":1,"event":"stopping","signal":15,"grace_milliseconds":30000})"}));
   for (std::uint32_t r = 0; r < 3; ++r) job.report({kTrainer, Rank(r)}, RankPhase::kEnded, exited(0));
-  EXPECT_EQ(job.core.state().meshes[0].gangs[0].phase, GangPhase::kRunning);
+  EXPECT_EQ(job.gang(0).phase, GangPhase::kRunning);
   const auto last = job.report({kTrainer, Rank(3)}, RankPhase::kEnded, exited(0));
   EXPECT_EQ(job.told_to_stop(last), std::vector<std::string>{"store"});
   job.end_mesh(kStore, exited(0));
@@ -259,7 +259,7 @@ TEST(JobCoreMeshes, CountsTheGenerationsOfEachGangByThemselves) {
   spec.meshes[0].gang.scope = GangScope::kEach;
   Meshes job(spec);
   job.run_all();
-  for (const GangState& gang : job.core.state().meshes[0].gangs) {
+  for (const GangState& gang : state_parts::gangs(job.core.state(), MeshId(0))) {
     EXPECT_EQ(gang.generation, (Generation{Term(1), 1}));
   }
 }
@@ -437,7 +437,7 @@ TEST(JobCoreMeshes, ASidecarOfWhichOneRankEndsBeforeItIsReadyFailsTheStartAtOnce
   EXPECT_EQ(cause.kind, CauseKind::kStart);
   EXPECT_EQ(cause.rank, 1U);
   EXPECT_EQ(cause.summary, "sidecar monitor ended before it was ready: exit code 0");
-  EXPECT_EQ(job.core.state().meshes[1].gangs[0].phase, GangPhase::kStopping);
+  EXPECT_EQ(job.gang(0, 1).phase, GangPhase::kStopping);
 }
 
 }  // namespace

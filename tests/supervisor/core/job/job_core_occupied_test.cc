@@ -29,7 +29,7 @@ struct GivenUp : Driver {
     spec.launch = LaunchLocal{.hosts = 3, .spares = 1};
     return spec;
   }
-  const HostState& first() const { return core.state().hosts[0]; }
+  const HostState& first() const { return host(0); }
   void pass_all_deadlines() {
     while (core.next_deadline() != Instant::never() && first().phase != HostPhase::kLaunching) pass_deadline();
   }

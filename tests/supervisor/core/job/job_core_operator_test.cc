@@ -33,7 +33,6 @@ struct TwoGangs : Driver {
     step(made->event);
     return made->words;
   }
-  const GangState& gang(std::uint32_t number) const { return core.state().meshes[0].gangs[number]; }
   std::vector<std::string> told(EventKind kind) const {
     std::vector<std::string> found;
     for (const Action& action : all) {
@@ -116,12 +115,12 @@ TEST(OperatorAsked, DrainsAndUndrainsHostsByName) {
   TwoGangs job(3);
   EXPECT_EQ(job.ask({.wish = OperatorWish::kDrain, .hosts = {"v1"}}),
             "1 host is drained: nothing new starts there; 1 gang goes on there until stopped or started again");
-  EXPECT_EQ(job.core.state().hosts[0].standing, HostStanding::kDrained);
+  EXPECT_EQ(job.host(0).standing, HostStanding::kDrained);
   EXPECT_EQ(job.gang(0).phase, GangPhase::kRunning);
   EXPECT_EQ(job.ask({.wish = OperatorWish::kDrain, .hosts = {"v9"}}), "no: the job has no host v9");
   EXPECT_EQ(job.ask({.wish = OperatorWish::kUndrain, .hosts = {"v2"}}), "no: it is not drained");
   EXPECT_EQ(job.ask({.wish = OperatorWish::kUndrain, .hosts = {"v1", "v2"}}), "1 host may be used again");
-  EXPECT_EQ(job.core.state().hosts[0].standing, HostStanding::kGood);
+  EXPECT_EQ(job.host(0).standing, HostStanding::kGood);
   EXPECT_EQ(job.told(EventKind::kHostDrained).size(), 1U);
   EXPECT_EQ(job.told(EventKind::kHostUndrained).size(), 1U);
 }
@@ -249,7 +248,7 @@ TEST(OperatorAsked, SaysWhatHelpsAGangThatDoesNotRunYet) {
   JobState state = job.core.state();
   const auto refused = [&](GangPhase phase) {
     JobCore core(TwoGangs::spec(), pool_of(TwoGangs::spec()), {.job_id = "test-0001"});
-    state.meshes[0].gangs[0].phase = phase;
+    state_parts::gang(state, MeshId(0), GangId(0)).phase = phase;
     core.restore(state);
     return operator_plan(core, {.wish = OperatorWish::kRestart, .ranks = {kFirst}, .who = "alice"}, job.now)
         .error()
@@ -265,13 +264,15 @@ TEST(OperatorAsked, SaysWhatHelpsAGangThatDoesNotRunYet) {
 TEST(OperatorAsked, ForgivesFailuresAndHosts) {
   TwoGangs job;
   JobState state = job.core.state();
-  state.meshes[0].gangs[0].failures = {job.now};
-  state.meshes[0].gangs[0].phase = GangPhase::kWaiting;
-  state.meshes[0].gangs[0].failure = Verdict{};
-  state.meshes[0].gangs[0].not_before = job.now + Duration::seconds(30);
+  GangState& gang = state_parts::gang(state, MeshId(0), GangId(0));
+  gang.failures = {job.now};
+  gang.phase = GangPhase::kWaiting;
+  gang.failure = Verdict{};
+  gang.not_before = job.now + Duration::seconds(30);
   state.reallocations = {job.now};
-  state.hosts[1].standing = HostStanding::kQuarantined;
-  state.hosts[1].losses = 3;
+  HostState& host = state_parts::host(state, HostId(1));
+  host.standing = HostStanding::kQuarantined;
+  host.losses = 3;
   JobCore core(TwoGangs::spec(), pool_of(TwoGangs::spec()), {.job_id = "test-0001"});
   core.restore(state);
   const auto made = operator_plan(core, {.wish = OperatorWish::kRetry, .ranks = {kFirst}, .who = "alice"}, job.now);
@@ -284,11 +285,12 @@ TEST(OperatorAsked, ForgivesFailuresAndHosts) {
   EXPECT_EQ(
       told.message,
       "1 failure of ranks and 1 replacement of hosts do not count any longer, asked by alice; may be used again: v2");
-  EXPECT_TRUE(core.state().meshes[0].gangs[0].failures.empty());
-  EXPECT_LE(core.state().meshes[0].gangs[0].not_before, job.now + Duration::seconds(1));
+  const GangState& forgiven = state_parts::gang(core.state(), MeshId(0), GangId(0));
+  EXPECT_TRUE(forgiven.failures.empty());
+  EXPECT_LE(forgiven.not_before, job.now + Duration::seconds(1));
   EXPECT_TRUE(core.state().reallocations.empty());
-  EXPECT_EQ(core.state().hosts[1].standing, HostStanding::kGood);
-  EXPECT_EQ(core.state().hosts[1].losses, 0U);
+  EXPECT_EQ(state_parts::host(core.state(), HostId(1)).standing, HostStanding::kGood);
+  EXPECT_EQ(state_parts::host(core.state(), HostId(1)).losses, 0U);
 }
 
 }  // namespace

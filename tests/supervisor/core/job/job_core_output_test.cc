@@ -44,7 +44,7 @@ struct Moved : Driver {
     last.output_complete = true;
     return tell();
   }
-  HostPhase phase(std::uint32_t host) const { return core.state().hosts[host].phase; }
+  HostPhase phase(std::uint32_t host) const { return Driver::host(host).phase; }
 
   Generation before;
   RankReport last;
@@ -153,7 +153,7 @@ struct AgainThere : Driver {
     EXPECT_EQ(gang(0).phase, GangPhase::kReserving);
     EXPECT_EQ(core.placement().host_of(kRank), HostId(0));
   }
-  HostPhase phase(std::uint32_t host) const { return core.state().hosts[host].phase; }
+  HostPhase phase(std::uint32_t host) const { return Driver::host(host).phase; }
 
   RankReport last;
 };
@@ -227,7 +227,7 @@ struct DoneBeside : Driver {
   void tell() {
     step(RankChanged{.host = HostId(0), .report = last, .ended_at = now, .uncertainty = Duration::zero()});
   }
-  HostPhase phase(std::uint32_t host) const { return core.state().hosts[host].phase; }
+  HostPhase phase(std::uint32_t host) const { return Driver::host(host).phase; }
 
   RankReport last;
 };
@@ -263,9 +263,9 @@ TEST(JobCoreOutput, OfAHostWhoseGangHasEndedForGoodItIsWaitedForForAMinute) {
   job.step(RankChanged{.host = HostId(0), .report = last, .ended_at = job.now, .uncertainty = Duration::zero()});
   drain_now(job, "a");
   job.step(DeadlinePassed{}, Duration::seconds(59));
-  EXPECT_EQ(job.core.state().hosts[0].phase, HostPhase::kJoined);
+  EXPECT_EQ(job.host(0).phase, HostPhase::kJoined);
   job.step(DeadlinePassed{}, Duration::seconds(2));
-  EXPECT_EQ(job.core.state().hosts[0].phase, HostPhase::kDestroying);
+  EXPECT_EQ(job.host(0).phase, HostPhase::kDestroying);
   EXPECT_EQ(job.told(EventKind::kOutputIncomplete).size(), 1U);
 }
 
@@ -276,7 +276,7 @@ TEST(JobCoreOutput, OfAHostThatIsLostItIsNamedOnceWhereTheJobEndsMeanwhile) {
   last.output_complete = false;
   job.step(RankChanged{.host = HostId(0), .report = last, .ended_at = job.now, .uncertainty = Duration::zero()});
   job.step(HostSilent{.host = HostId(0), .silence = Duration::seconds(5), .grants_until = job.now});
-  const HostState& lost = job.core.state().hosts[0];
+  const HostState& lost = job.host(0);
   for (int i = 0; i < 20 && lost.phase != HostPhase::kLost; ++i) job.pass_deadline();
   ASSERT_NE(lost.cold_at, Instant::never());
   job.step(DeadlinePassed{}, lost.cold_at - job.now - Duration::seconds(1));
@@ -330,13 +330,13 @@ TEST(JobCoreOutput, ItIsWaitedForWhereItRanWhenTheSlotLeavesBeforeItsGangHasEnde
   job.report({MeshId(1), Rank(0)}, RankPhase::kEnded, fixtures::killed_by_us(15));
   ASSERT_EQ(job.core.placement().host_of(kRank), HostId(2)) << "nothing lives on the first any more";
   ASSERT_EQ(job.gang(0).phase, GangPhase::kStopping);
-  EXPECT_EQ(job.core.state().hosts[0].phase, HostPhase::kJoined);
+  EXPECT_EQ(job.host(0).phase, HostPhase::kJoined);
   job.report({MeshId(0), Rank(1)}, RankPhase::kEnded, fixtures::killed_by_us(15));
-  EXPECT_TRUE(job.core.state().hosts[2].owed.empty()) << "it never ran there";
-  EXPECT_EQ(job.core.state().hosts[0].phase, HostPhase::kJoined);
+  EXPECT_TRUE(job.host(2).owed.empty()) << "it never ran there";
+  EXPECT_EQ(job.host(0).phase, HostPhase::kJoined);
   last.output_complete = true;
   job.step(RankChanged{.host = HostId(0), .report = last, .ended_at = job.now, .uncertainty = Duration::zero()});
-  EXPECT_EQ(job.core.state().hosts[0].phase, HostPhase::kDestroying);
+  EXPECT_EQ(job.host(0).phase, HostPhase::kDestroying);
   EXPECT_TRUE(job.told(EventKind::kOutputIncomplete).empty());
 }
 

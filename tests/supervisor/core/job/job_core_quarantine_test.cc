@@ -44,7 +44,7 @@ struct Doubtful : Driver {
     give_ports();
     for (const RankId& id : {kTrainer, kOther, kEvaluator}) report(id, RankPhase::kRunning);
     JobState state = core.state();
-    state.hosts[0].lost_at.assign(losses, now);
+    state_parts::host(state, HostId(0)).lost_at.assign(losses, now);
     core = JobCore(job_with_a_neighbour(), pool_of(job_with_a_neighbour()),
                    {.job_id = "test-0001", .log_directory = "/logs"});
     core.restore(state);
@@ -53,7 +53,7 @@ struct Doubtful : Driver {
     report(kTrainer, RankPhase::kEnded, killed(SIGBUS));
     pass_deadline();
     EXPECT_EQ(told(EventKind::kHostQuarantined).size(), 1U);
-    EXPECT_TRUE(lives(core.state().meshes[0].ranks[1].stage));
+    EXPECT_TRUE(lives(rank(1).stage));
   }
 };
 
@@ -77,12 +77,12 @@ TEST(Distrust, GivesUpWhateverRunsThereAndFencesItsLeases) {
   const Instant fence = driver.now + Duration::seconds(30);
   driver.step(HostDistrusted{.host = HostId(0), .why = "it lies", .grants_until = fence});
   EXPECT_EQ(driver.told(EventKind::kHostQuarantined), std::vector<std::string>{"v1: it lies: it is left for good"});
-  const HostState& left = driver.core.state().hosts[0];
+  const HostState& left = driver.host(0);
   EXPECT_EQ(left.standing, HostStanding::kQuarantined);
   EXPECT_EQ(left.phase, HostPhase::kDestroying);
   EXPECT_EQ(std::get<DestroyWorker>(driver.actions_of<DestroyWorker>().back()).host, HostId(0));
   EXPECT_EQ(driver.core.placement().host_of(kTrainer), HostId(2));
-  EXPECT_TRUE(lives(driver.core.state().meshes[0].ranks[0].stage) == false);
+  EXPECT_TRUE(lives(driver.rank(0).stage) == false);
   EXPECT_EQ(left.fence, fence) << "what was granted there counts until then";
   // Once, whatever it says.
   driver.step(HostDistrusted{.host = HostId(0), .why = "it lies", .grants_until = fence});
@@ -94,7 +94,7 @@ TEST(Quarantine, IsForgivenAlsoWhereTheWorkerHasEndedMeanwhile) {
   Doubtful driver;
   driver.report(kOther, RankPhase::kEnded, killed_by_us(SIGKILL));
   driver.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"}, Duration::seconds(1));
-  const HostState& left = driver.core.state().hosts[0];
+  const HostState& left = driver.host(0);
   ASSERT_EQ(left.standing, HostStanding::kQuarantined);
   ASSERT_EQ(left.phase, HostPhase::kEnded);
   driver.step(DeadlinePassed{}, Duration::seconds(1'000));
@@ -120,7 +120,6 @@ struct Lemons : Driver {
     run_all();
     for (std::uint32_t i = 1; i < core.hosts().size(); ++i) join(i);
   }
-  const HostState& host(std::uint32_t id) const { return core.state().hosts[id]; }
   // Its worker ends by itself, its time passes, it is launched and calls again: until it was lost so often.
   void lose(std::uint32_t id, int times) {
     for (int i = 0; i < times; ++i) {
@@ -179,11 +178,11 @@ TEST(Lemon, IsUsedAgainOnlyOnceWhatMayLiveThereHasEnded) {
 // good.
 TEST(Lemon, IsNoHostThatWasLeftForTheDeathsOfRanks) {
   Doubtful driver(3);
-  ASSERT_EQ(driver.core.state().hosts[0].standing, HostStanding::kQuarantined);
-  EXPECT_TRUE(driver.core.state().hosts[0].lost_at.empty());
+  ASSERT_EQ(driver.host(0).standing, HostStanding::kQuarantined);
+  EXPECT_TRUE(driver.host(0).lost_at.empty());
   driver.step(HostSilent{.host = HostId(1), .silence = Duration::seconds(5), .grants_until = driver.now});
   EXPECT_TRUE(driver.told(EventKind::kHostRecalled).empty());
-  EXPECT_EQ(driver.core.state().hosts[0].standing, HostStanding::kQuarantined);
+  EXPECT_EQ(driver.host(0).standing, HostStanding::kQuarantined);
 }
 
 TEST(Lemon, IsLaunchedAgainWhereTheJobHasNoOther) {

@@ -81,8 +81,8 @@ TEST(Refill, TakesAMeshWithoutARunningGangForNoSuccess) {
   Driver driver(spec);
   driver.run_all();
   JobState state = driver.core.state();
-  for (GangState& gang : state.meshes[0].gangs) gang.phase = GangPhase::kParked;
-  for (RankState& rank : state.meshes[0].ranks) rank = RankState{};
+  for (GangState& gang : state_parts::gangs(state, MeshId(0))) gang.phase = GangPhase::kParked;
+  for (RankState& rank : state_parts::ranks(state, MeshId(0))) rank = RankState{};
   JobCore core(spec, pool_of(spec), {.job_id = "test-0001"});
   core.restore(state);
   (void)core.step(DeadlinePassed{}, driver.now);

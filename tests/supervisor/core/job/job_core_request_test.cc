@@ -71,7 +71,7 @@ TEST(HostsOnRequest, TakeThePlaceOfALostOneAndTheNameOfTheirMachine) {
   Driver driver(job_on_slurm());
   driver.run_all();
   lose(driver, 1);
-  EXPECT_EQ(driver.core.state().hosts[2].phase, HostPhase::kLaunching);
+  EXPECT_EQ(driver.host(2).phase, HostPhase::kLaunching);
   EXPECT_EQ(phase_of(driver, kNew), "queued");
   driver.step(HostNamed{.host = kNew, .name = "h9", .how = "Slurm job 12, after 3 s"});
   EXPECT_EQ(driver.core.hosts()[2].name, "h9");
@@ -188,7 +188,7 @@ class ShrunkJob : public testing::Test {
   }
 
  protected:
-  HostPhase phase(std::uint32_t host) const { return driver_.core.state().hosts[host].phase; }
+  HostPhase phase(std::uint32_t host) const { return driver_.host(host).phase; }
 
   Driver driver_{spec()};
 };
@@ -221,10 +221,10 @@ TEST_F(ShrunkJob, GivesNothingBackBeforeWhatRanThereLastIsRead) {
   lose_a_second_host(driver, false);
   leave(driver, HostId(2));
   refuse(driver, HostId(5));
-  EXPECT_EQ(driver.core.state().hosts[4].phase, HostPhase::kJoined);
+  EXPECT_EQ(driver.host(4).phase, HostPhase::kJoined);
   RankReport last = driver.report_of({MeshId(0), Rank(3)}, RankPhase::kEnded, fixtures::killed_by_us(9));
   driver.step(RankChanged{.host = HostId(4), .report = last, .ended_at = driver.now});
-  EXPECT_EQ(driver.core.state().hosts[4].phase, HostPhase::kDestroying);
+  EXPECT_EQ(driver.host(4).phase, HostPhase::kDestroying);
   EXPECT_EQ(driver.told(EventKind::kHostReleased).size(), 1U);
   EXPECT_TRUE(driver.told(EventKind::kOutputIncomplete).empty());
 }
@@ -235,9 +235,9 @@ TEST_F(ShrunkJob, GivesBackWhereWhatRanThereLastDoesNotComeBeforeItAsksAgain) {
   leave(driver, HostId(2));
   refuse(driver, HostId(5));
   driver.step(DeadlinePassed{}, Duration::seconds(29));
-  EXPECT_EQ(driver.core.state().hosts[4].phase, HostPhase::kJoined);
+  EXPECT_EQ(driver.host(4).phase, HostPhase::kJoined);
   driver.step(DeadlinePassed{}, Duration::seconds(2));
-  EXPECT_EQ(driver.core.state().hosts[4].phase, HostPhase::kDestroying);
+  EXPECT_EQ(driver.host(4).phase, HostPhase::kDestroying);
   EXPECT_EQ(driver.told(EventKind::kOutputIncomplete).size(), 1U);
   EXPECT_EQ(driver.told(EventKind::kHostReleased).size(), 1U);
 }
@@ -285,17 +285,17 @@ TEST(HostsOnRequest, AreKeptWhereTheyMayHoldTheOnlyCopies) {
   leave(driver, HostId(2));
   refuse(driver, HostId(5));
   EXPECT_EQ(driver.gang(1).phase, GangPhase::kParked);
-  EXPECT_EQ(driver.core.state().hosts[4].phase, HostPhase::kJoined);
+  EXPECT_EQ(driver.host(4).phase, HostPhase::kJoined);
 }
 
 TEST(HostsOnRequest, AreKeptWhereAHostOfTheJobsOwnIsDueBack) {
   Driver driver(ShrunkJob::spec());
   ShrunkJob::lose_a_second_host(driver);
   refuse(driver, HostId(5));
-  EXPECT_EQ(driver.core.state().hosts[4].phase, HostPhase::kJoined);
+  EXPECT_EQ(driver.host(4).phase, HostPhase::kJoined);
   leave(driver, HostId(2));
   EXPECT_EQ(driver.gang(1).phase, GangPhase::kParked);
-  EXPECT_EQ(driver.core.state().hosts[4].phase, HostPhase::kDestroying) << "it does not come back";
+  EXPECT_EQ(driver.host(4).phase, HostPhase::kDestroying) << "it does not come back";
 }
 
 TEST_F(ShrunkJob, KeepsWhatBelongsToItsOwnAllocation) {
@@ -310,7 +310,7 @@ TEST(HostsOnRequest, DoNotLetTimeInTheQueueCountForTheStart) {
   driver.join(0);
   driver.step(WorkerLaunchFailed{.host = HostId(1), .failure = {.phase = "start", .message = "no step"}});
   driver.step(WorkerEnded{.host = HostId(1), .how = "was not running", .orderly = true});
-  ASSERT_EQ(driver.core.state().hosts[2].phase, HostPhase::kLaunching);
+  ASSERT_EQ(driver.host(2).phase, HostPhase::kLaunching);
   driver.step(DeadlinePassed{}, driver.core.spec().start_timeout + Duration::seconds(1));
   EXPECT_FALSE(driver.core.state().verdict.has_value()) << "Slurm has not granted it yet";
   driver.step(HostNamed{.host = kNew, .name = "h9", .how = "Slurm job 12"});

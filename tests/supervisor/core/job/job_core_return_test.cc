@@ -91,7 +91,7 @@ TEST(JobCoreStoodStill, LeavesTheTimesOfTheJobsOwnAsTheyAre) {
 TEST(JobCoreReturn, TakesWhatRunsOverAndOrdersNothing) {
   Driver job(job_of(2, 1));
   job.run_all();
-  const Generation before = job.core.state().meshes[0].gangs[0].generation;
+  const Generation before = job.gang(0).generation;
   const auto actions = come_back(job);
   EXPECT_EQ(events_in(actions), std::vector<EventKind>{EventKind::kSupervisorReturned});
   EXPECT_EQ(actions.size(), 1U);
@@ -101,7 +101,7 @@ TEST(JobCoreReturn, TakesWhatRunsOverAndOrdersNothing) {
   const auto all_heard = hear(job, 1);
   ASSERT_EQ(events_in(all_heard), std::vector<EventKind>{EventKind::kSupervisorAdopted});
   EXPECT_TRUE(job.core.outstanding(HostId(0), {job.report_of(kFirst, RankPhase::kRunning)}).empty());
-  EXPECT_EQ(job.core.state().meshes[0].gangs[0].generation, before);
+  EXPECT_EQ(job.gang(0).generation, before);
 }
 
 TEST(JobCoreReturn, EndsAsItWouldHaveWithoutTheCrash) {
@@ -135,7 +135,7 @@ TEST(JobCoreReturn, WaitsForTheEndsThatOtherHostsCouldNotTell) {
   const Instant returned = job.now;
   hear(job, 0);
   job.ended(0, exited(1));  // its peer had gone
-  EXPECT_EQ(job.core.state().meshes[0].gangs[0].cause_deadline, returned + Duration::seconds(1));
+  EXPECT_EQ(job.gang(0).cause_deadline, returned + Duration::seconds(1));
 }
 
 TEST(JobCoreReturn, SaysAStartAgainThatNeverLeftAtTheSameGeneration) {
@@ -143,7 +143,7 @@ TEST(JobCoreReturn, SaysAStartAgainThatNeverLeftAtTheSameGeneration) {
   job.begin();
   job.join(0);
   job.give_ports();
-  const Generation before = job.core.state().meshes[0].gangs[0].generation;
+  const Generation before = job.gang(0).generation;
   EXPECT_EQ(Driver::count<SendStart>(come_back(job)), 0U);  // it may have left
   hear(job, 0);
   const auto missing = job.core.outstanding(HostId(0), {});
@@ -209,7 +209,7 @@ TEST(JobCoreReturn, GivesHostsThatHadNotCalledBackTheirTimeAgain) {
   come_back(job, Duration::seconds(60));
   EXPECT_EQ(Driver::count<DestroyWorker>(job.step(DeadlinePassed{})), 0U);
   job.step(WorkerJoined{.host = HostId(0), .incarnation = 1});
-  EXPECT_EQ(job.core.state().hosts[0].phase, HostPhase::kJoined);
+  EXPECT_EQ(job.host(0).phase, HostPhase::kJoined);
 }
 
 TEST(JobCoreReturn, AStopThatWasOnItsWayIsNotHeldAgainstItsHosts) {
@@ -253,7 +253,7 @@ TEST(JobCoreReturn, NamesAHostWhoseWorkerHadEndedThoughItIsLaunchedAgain) {
   job.run_all();
   come_back(job);
   job.step(WorkerEnded{.host = HostId(0), .how = "was not running"});
-  EXPECT_EQ(job.core.state().hosts[0].phase, HostPhase::kLaunching);
+  EXPECT_EQ(job.host(0).phase, HostPhase::kLaunching);
   EXPECT_TRUE(job.told(EventKind::kSupervisorAdopted).empty()) << "the other is awaited";
   hear(job, 1);
   EXPECT_EQ(job.told(EventKind::kSupervisorAdopted).back(),
@@ -281,11 +281,12 @@ TEST(JobCoreReturn, CountsItsTimesOnTheClockOfAMachineThatWasStartedAgain) {
       SupervisorReturned{.term = Term(2), .boot_id = "another", .last_seen = before, .away = Duration::seconds(3'600)},
       boot);
   const JobState& state = job.core.state();
-  EXPECT_EQ(boot - state.meshes[0].gangs[1].failures.at(0),
-            before - old.meshes[0].gangs[1].failures.at(0) + Duration::seconds(3'600));
+  const Instant failed = state_parts::gang(old, MeshId(0), GangId(1)).failures.at(0);
+  EXPECT_EQ(boot - job.gang(1).failures.at(0), before - failed + Duration::seconds(3'600));
   EXPECT_EQ(state.time_deadline - boot, old.time_deadline - before - Duration::seconds(3'600));
-  EXPECT_EQ(state.hosts[0].fence - boot, old.hosts[0].fence - before) << "I3: no wall clock ends a lease";
-  EXPECT_EQ(state.hosts[1].fence, Instant());
+  const Instant fence = state_parts::host(old, HostId(0)).fence;
+  EXPECT_EQ(job.host(0).fence - boot, fence - before) << "I3: no wall clock ends a lease";
+  EXPECT_EQ(job.host(1).fence, Instant());
   EXPECT_EQ(state.start_deadline, old.start_deadline);
   EXPECT_EQ(state.boot_id, "another");
 }

@@ -66,8 +66,8 @@ TEST(Shrink, ReturnsWhenItsHostDoes) {
   Driver driver(job_that_shrinks());
   driver.run_all();
   lose(driver, 0);
-  driver.step(DeadlinePassed{}, driver.core.state().hosts[0].cold_at - driver.now);  // the host may be launched again
-  EXPECT_EQ(driver.core.state().hosts[0].phase, HostPhase::kLaunching);
+  driver.step(DeadlinePassed{}, driver.host(0).cold_at - driver.now);  // the host may be launched again
+  EXPECT_EQ(driver.host(0).phase, HostPhase::kLaunching);
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kParked);
   driver.join(0);
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kReserving);

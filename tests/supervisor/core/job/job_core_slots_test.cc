@@ -240,7 +240,7 @@ TEST(Slots, AWorkerThatDoesNotCallBackIsAHostThatDoesNotStart) {
             "tcp://10.0.0.1:4711 within 20s");
   EXPECT_EQ(job.core.state().slots[0], HostId(1));
   job.step(WorkerJoined{.host = HostId(0), .incarnation = 1});
-  EXPECT_EQ(job.core.state().hosts[0].phase, HostPhase::kDestroying) << "too late";
+  EXPECT_EQ(job.host(0).phase, HostPhase::kDestroying) << "too late";
 }
 
 TEST(Slots, AWorkerThatDoesNotCallBackIsToldOfWithHowLateTheSupervisorWas) {
@@ -294,7 +294,7 @@ TEST(Slots, AHostThatIsLostBeforeItsGangStartsIsReplacedAndItsReservationsAreVoi
   Reserved late{.mesh = MeshId(0), .gang = GangId(0), .generation = before};
   late.ports = {29'500};
   EXPECT_TRUE(job.step(PortsReserved{.host = HostId(0), .reserved = late}).empty());
-  const GangState& gang = job.core.state().meshes[0].gangs[0];
+  const GangState& gang = job.gang(0);
   EXPECT_EQ(gang.phase, GangPhase::kReserving);
   EXPECT_GT(gang.generation, before);
   late.generation = gang.generation;
@@ -412,8 +412,7 @@ TEST(Slots, AreRestoredFromASnapshot) {
   other.core.restore(job.core.state());
   EXPECT_EQ(other.core.placement().host_of({MeshId(0), Rank(1)}), HostId(2));
   other.now = job.now;
-  const Reserved held{
-      .mesh = MeshId(0), .gang = GangId(0), .generation = job.core.state().meshes[0].gangs[0].generation, .ports = {1}};
+  const Reserved held{.mesh = MeshId(0), .gang = GangId(0), .generation = job.gang(0).generation, .ports = {1}};
   other.step(PortsReserved{.host = HostId(0), .reserved = held});
   EXPECT_EQ(started_on(other), (std::vector<std::uint32_t>{0, 2}));
 }

@@ -49,7 +49,7 @@ struct Warming : Driver {
     step(RankChanged{.host = HostId(host), .report = of_spare(host, phase, std::move(end)), .ended_at = now});
   }
 
-  const Preparation& preparation(std::uint32_t host) const { return core.state().hosts[host].preparation; }
+  const Preparation& preparation(std::uint32_t host) const { return Driver::host(host).preparation; }
 
   // STARTs and STOPs of what warms a spare, as "start v2".
   std::vector<std::string> orders() const {
@@ -169,7 +169,7 @@ TEST(Spares, ThatDoNotEndAreGivenUp) {
   driver.spare(1, RankPhase::kRunning);
   driver.pass_deadline();
   driver.pass_deadline();
-  EXPECT_EQ(driver.core.state().hosts[1].phase, HostPhase::kDestroying);
+  EXPECT_EQ(driver.host(1).phase, HostPhase::kDestroying);
   EXPECT_EQ(driver.core.state().phase, JobPhase::kRunning);
 }
 
@@ -216,7 +216,7 @@ TEST(Spares, ThatWereLostAreWarmedAgainByTheirNextWorker) {
   Warming driver(1);
   driver.spare(1, RankPhase::kEnded, exited(0));
   driver.lose(1);
-  EXPECT_EQ(driver.core.state().hosts[1].phase, HostPhase::kLaunching);
+  EXPECT_EQ(driver.host(1).phase, HostPhase::kLaunching);
   driver.join(1);
   EXPECT_EQ(driver.orders(), (Lines{"start v2", "start v2"}));
   EXPECT_EQ(driver.preparation(1).generation.counter, 2U);

@@ -37,7 +37,6 @@ struct StandingOnGpus : Driver {
       step(WorkerJoined{.host = HostId(i), .incarnation = i + 1});
     }
   }
-  const StandbyState& standby() const { return core.state().meshes[0].standby[0]; }
   std::vector<SendReserve> reserved_for_standby() const {
     std::vector<SendReserve> found;
     for (const Action& action : all) {

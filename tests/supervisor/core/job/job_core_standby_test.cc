@@ -41,8 +41,6 @@ struct Standing : Driver {
     for (std::uint32_t r = 0; r < 4; ++r) report({MeshId(0), Rank(r)}, RankPhase::kRunning);
   }
 
-  const StandbyState& standby(std::uint32_t s = 0) const { return core.state().meshes[0].standby[s]; }
-
   RankReport of_standby(std::uint32_t rank, RankPhase phase, bool at_gate, RankEnd end = {}) const {
     RankReport report;
     report.process.rank = {kStandbyMesh, Rank(rank)};

@@ -203,7 +203,7 @@ TEST(JobCore, DestroysASilentHostAndNamesItWhenItsEndIsNotProven) {
   EXPECT_EQ(Driver::count<DestroyWorker>(actions), 1U);
   job.ended(0, killed_by_us(9));
   while (job.core.state().phase != JobPhase::kEnded) {
-    if (job.core.state().hosts[0].phase == HostPhase::kJoined && job.core.state().hosts[0].shutdown_told) {
+    if (job.host(0).phase == HostPhase::kJoined && job.host(0).shutdown_told) {
       job.step(WorkerEnded{.host = HostId(0), .how = "exit code 0", .orderly = true});
       continue;
     }
@@ -222,8 +222,8 @@ TEST(JobCore, WaitsForAHostAtTheEndAsLongAsTheMemoryOfItsVaultMayTake) {
     Driver job(spec);
     job.run_all();
     job.ended(0, exited(0));
-    ASSERT_TRUE(job.core.state().hosts[0].shutdown_told);
-    EXPECT_EQ(job.core.state().hosts[0].deadline, job.now + Duration::seconds(gib == 0 ? 10 : 42));
+    ASSERT_TRUE(job.host(0).shutdown_told);
+    EXPECT_EQ(job.host(0).deadline, job.now + Duration::seconds(gib == 0 ? 10 : 42));
   }
 }
 

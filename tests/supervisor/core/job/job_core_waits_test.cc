@@ -117,7 +117,7 @@ TEST(Waits, OfAHostThatMayBeLaunchedAgainSayWhen) {
                                                .words = {},
                                                .again = {}}});
     driver.step(WorkerEnded{.host = HostId(0), .how = "nothing is there", .orderly = true});
-    while (driver.core.state().hosts[0].phase == HostPhase::kEnded) driver.pass_deadline();
+    while (driver.host(0).phase == HostPhase::kEnded) driver.pass_deadline();
   }
   const Lines said = driver.told(EventKind::kGangWaiting);
   const auto timed = std::find_if(said.begin(), said.end(), [](const std::string& message) {

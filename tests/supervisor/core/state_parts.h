@@ -1,0 +1,49 @@
+#pragma once
+
+// The parts of a job's state by name: where they lie in it is written here alone, for tests and the simulator.
+//
+// Thread: pure functions. Lifetime: what they return is the state's.
+
+#include <cstdint>
+#include <vector>
+
+#include "supervisor/core/job/job_core.h"
+#include "supervisor/core/state/job_state.h"
+#include "transport/base/ids.h"
+
+namespace monarch::state_parts {
+
+inline std::uint32_t meshes(const JobState& state) { return static_cast<std::uint32_t>(state.meshes.size()); }
+
+// `State` is a JobState, or a const one.
+template <class State>
+auto& gangs(State& state, MeshId mesh) {
+  return state.meshes[mesh.value()].gangs;
+}
+template <class State>
+auto& ranks(State& state, MeshId mesh) {
+  return state.meshes[mesh.value()].ranks;
+}
+template <class State>
+auto& gang(State& state, MeshId mesh, GangId gang) {
+  return gangs(state, mesh)[gang.value()];
+}
+template <class State>
+auto& rank(State& state, RankId rank) {
+  return ranks(state, rank.mesh)[rank.rank.value()];
+}
+template <class State>
+auto& host(State& state, HostId host) {
+  return state.hosts[host.value()];
+}
+
+// Which this rank is of.
+inline const GangState& gang_with(const JobCore& core, RankId rank) {
+  return gang(core.state(), rank.mesh, core.spec().meshes[rank.mesh.value()].gang_of(rank.rank));
+}
+inline const std::vector<StandbyState>& standbys(const JobState& state, MeshId mesh) {
+  return state.meshes[mesh.value()].standby;
+}
+inline const std::vector<Rank>& held(const JobState& state, MeshId mesh) { return state.meshes[mesh.value()].held; }
+
+}  // namespace monarch::state_parts
