@@ -6,6 +6,7 @@
 #include "supervisor/core/health/fence.h"
 #include "supervisor/core/job/job_core.h"
 #include "supervisor/core/recovery/restart_budget.h"
+#include "supervisor/core/state/host_life.h"
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
 #include "transport/messages/launch.h"
@@ -29,7 +30,7 @@ bool can_report(HostPhase phase) { return phase == HostPhase::kLaunched || phase
 void JobCore::on(const WorkerLaunched& event) {
   HostState& state = host(event.host);
   if (state.phase != HostPhase::kLaunching) return;  // destroyed meanwhile: its key is not let in
-  state.phase = HostPhase::kLaunched;
+  to(state, HostPhase::kLaunched);
   state.public_key = event.worker.reply.public_key;
   state.keeper_pid = event.worker.reply.keeper_pid;
   state.daemon_starts = 0;
@@ -62,7 +63,7 @@ void JobCore::on(const WorkerJoined& event) {
   state.incarnation = event.incarnation;
   state.doubted = false;
   if (state.phase == HostPhase::kLaunched) {
-    state.phase = HostPhase::kJoined;
+    to(state, HostPhase::kJoined);
     state.deadline = Instant::never();
     waits_due_ = true;
     const std::string& name = hosts_[event.host.value()].name;
@@ -102,13 +103,13 @@ void JobCore::on(const WorkerEnded& event) {
   const bool by_itself = state.phase == HostPhase::kJoined && !state.shutdown_told;
   const bool known = std::exchange(state.failing, false);
   state.doubted = false;
-  state.phase = HostPhase::kEnded;
+  to(state, HostPhase::kEnded);
   state.deadline = Instant::never();
   state.fence = Instant{};  // proof: nothing of it acts any longer
   state.unproven = false;
   waits_due_ = true;
   if (std::exchange(state.launch_again, false) && !starts_nothing()) {
-    state.phase = HostPhase::kCold;
+    to(state, HostPhase::kCold);
     return launch(event.host);
   }
   const std::string why = text("its worker ended unexpectedly: ", event.how);
@@ -266,7 +267,7 @@ void JobCore::destroy(HostId id) {
     case HostPhase::kJoined:
     case HostPhase::kDestroying: break;
   }
-  state.phase = HostPhase::kDestroying;
+  to(state, HostPhase::kDestroying);
   state.failing = false;
   state.doubted = false;
   state.launch_again = false;
@@ -309,7 +310,7 @@ void JobCore::host_deadlines() {
     if (!state.owed.empty() && state.owed_until <= now_) owed_is_due(HostId(i));
     if (state.deadline > now_) continue;
     if (state.phase == HostPhase::kDestroying) {
-      state.phase = HostPhase::kLost;
+      to(state, HostPhase::kLost);
       state.deadline = Instant::never();
       state.unproven = true;
       waits_due_ = true;

@@ -7,6 +7,7 @@
 #include "supervisor/core/job/occupants.h"
 #include "supervisor/core/recovery/restart_budget.h"
 #include "supervisor/core/spec/given_times.h"
+#include "supervisor/core/state/host_life.h"
 #include "transport/base/assert.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
@@ -288,9 +289,9 @@ void JobCore::let_return(HostId id, bool at_once) {
 
 void JobCore::become_cold(HostId id) {
   HostState& state = host(id);
-  MONARCH_ASSERT_BECAUSE(state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost, "I19: one worker a host");
   MONARCH_ASSERT_BECAUSE(state.fence <= now_, "I3: what ran there may act no longer");
   owed_is_due(id);  // nobody is left who would send it
+  to(state, HostPhase::kCold);
   HostState fresh;
   fresh.standing = state.standing;
   fresh.unproven = state.unproven;

@@ -7,6 +7,7 @@
 #include "supervisor/core/job/job_core.h"
 #include "supervisor/core/job/occupants.h"
 #include "supervisor/core/job/some_of.h"
+#include "supervisor/core/state/host_life.h"
 #include "transport/base/assert.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
@@ -49,8 +50,7 @@ bool JobCore::may_serve(HostId id) const {
 
 void JobCore::launch(HostId id) {
   HostState& state = host(id);
-  MONARCH_ASSERT_BECAUSE(state.phase == HostPhase::kCold, "I19: a host has one worker at a time");
-  state.phase = HostPhase::kLaunching;
+  to(state, HostPhase::kLaunching);
   state.launched_at = now_;
   state.name.clear();
   take_name(id);
