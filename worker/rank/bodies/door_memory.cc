@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "transport/base/text.h"
+#include "transport/messages/post.h"
 #include "transport/wire/sealed_memory.h"
 #include "worker/rank/rank_words.h"
 
@@ -38,6 +39,7 @@ Result<DoorMemory::Lent> DoorMemory::lend(const BodyPieces& pieces, bool counted
 }
 
 char* DoorMemory::make(std::size_t size) {
+  if (size <= kBodyHereBytes) return nullptr;
   char* const start = made_.make(size);
   if (start != nullptr) note(size, made_.is_in_block(start));
   return start;

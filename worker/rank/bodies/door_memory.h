@@ -34,7 +34,8 @@ class DoorMemory {
   // A body, which is copied once unless it was made in memory of here. `counted`: who gets it says when nobody reads it
   // any more, and which bytes of the memory it is.
   Result<Lent> lend(const BodyPieces& pieces, bool counted);
-  // Memory for so many bytes that a plugin fills, until made().drop(). nullptr: there is none.
+  // Memory for so many bytes that a plugin fills, until made().drop(). nullptr: there is none, or they would go within
+  // their message.
   char* make(std::size_t size);
   // What was lent as that block is read no more, or was not sent.
   void freed(std::uint64_t block, MemoryPool::Word word = MemoryPool::Word::kSure);
