@@ -12,7 +12,8 @@ namespace monarch {
 
 namespace {
 
-constexpr int kFramesPerTurn = 64;  // then other descriptors get their turn; the loop comes back for the rest
+constexpr int kFramesPerTurn = 64;     // then other descriptors get their turn; the loop comes back for the rest
+constexpr int kAsksForMoreEvery = 16;  // turns, where there was one frame alone when it was asked last
 constexpr int kSendBufferBytes = 256 << 10;
 constexpr Duration kRetryAfter = Duration::milliseconds(10);  // when the kernel lacks memory or descriptor slots
 
@@ -127,11 +128,19 @@ void SeqpacketChannel::on_ready(Readiness readiness) {
 
 void SeqpacketChannel::receive() {
   const std::shared_ptr<Shared> shared = shared_;
-  for (int i = 0; i < kFramesPerTurn && state_ == State::kOpen && !paused_; ++i) {
+  // Who sends one frame at a time, as an actor that answers does, is not asked each time whether there are more.
+  const bool asks = has_more_ || ++single_turns_ >= kAsksForMoreEvery;
+  if (asks) {
+    has_more_ = false;
+    single_turns_ = 0;
+  }
+  const int most = asks ? kFramesPerTurn : 1;
+  for (int i = 0; i < most && state_ == State::kOpen && !paused_; ++i) {
     auto received = receive_message(socket_.get(), limits_.payload_bytes);
     if (!received.ok() && received.error().code == ErrorCode::kBusy) return read_later();
     if (!received.ok()) return finish(std::move(received).error());
     if (!received->has_value()) return;
+    has_more_ = i > 0;
     shared->handlers.on_frame(std::move((*received)->frame), std::move((*received)->descriptors));
     if (shared->destroyed) return;
   }

@@ -98,7 +98,9 @@ class SeqpacketChannel {
   State state_ = State::kOpen;
   Sending sending_ = Sending::kPossible;
   bool paused_ = false;
-  WatchId watch_ = 0;  // 0: descriptors are too short for what comes
+  bool has_more_ = true;  // when it was asked for more than one frame last
+  int single_turns_ = 0;  // since then
+  WatchId watch_ = 0;     // 0: descriptors are too short for what comes
   Interest interest_ = Interest::kRead;
   std::optional<TimerId> retry_timer_;
   std::optional<TimerId> read_timer_;
