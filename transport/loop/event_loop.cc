@@ -18,7 +18,8 @@ namespace monarch {
 namespace {
 
 constexpr int kEventsPerTurn = 64;
-constexpr WatchId kAlarm = 0;  // watches of others start at 1
+constexpr WatchId kAlarm = 0;              // watches of others start at 1
+constexpr WatchId kOfEdges = 1ULL << 63U;  // in the ids of those that are noted
 
 std::uint32_t epoll_events(Interest interest) {
   switch (interest) {
@@ -50,9 +51,16 @@ EventLoop::EventLoop(UniqueFd epoll, UniqueFd alarm)
     : epoll_(std::move(epoll)), alarm_(std::move(alarm)), now_(boot_now()) {}
 
 Result<WatchId> EventLoop::watch(int fd, Interest interest, std::function<void(Readiness)> handler) {
-  const WatchId id = next_id_++;
+  return add(next_id_++, fd, epoll_events(interest), std::move(handler));
+}
+
+Result<WatchId> EventLoop::watch_edges(int fd, std::function<void()> note) {
+  return add(next_id_++ | kOfEdges, fd, EPOLLIN | EPOLLET, [note = std::move(note)](Readiness) { note(); });
+}
+
+Result<WatchId> EventLoop::add(WatchId id, int fd, std::uint32_t events, std::function<void(Readiness)> handler) {
   epoll_event event{};
-  event.events = epoll_events(interest);
+  event.events = events;
   event.data.u64 = id;
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
     return errno_error(text("watching descriptor ", fd), errno);
@@ -110,16 +118,22 @@ int EventLoop::wait_milliseconds(Instant now, Instant due) {
 
 void EventLoop::read_clock() { now_ = boot_now(); }
 
-void EventLoop::turn() { run_turn(0); }
+void EventLoop::turn() {
+  (void)collect(0);  // what a turn does not take is there in the next
+  finish_turn();
+}
 
-void EventLoop::run_once() { run_turn(wait_milliseconds(boot_now(), next_due())); }
+void EventLoop::run_once() {
+  (void)collect(wait_milliseconds(boot_now(), next_due()));
+  finish_turn();
+}
 
 void EventLoop::run() {
   while (!stopped_) run_once();
 }
 
-void EventLoop::run_turn(int timeout_milliseconds) {
-  run_ready(timeout_milliseconds);
+void EventLoop::finish_turn() {
+  run_ready();
   run_timers();
   run_deferred();
   arm();
@@ -140,7 +154,7 @@ void EventLoop::arm() {
   MONARCH_ASSERT(::timerfd_settime(alarm_.get(), TFD_TIMER_ABSTIME, &spec, nullptr) == 0);
 }
 
-void EventLoop::run_ready(int timeout_milliseconds) {
+EventLoop::Collected EventLoop::collect(int timeout_milliseconds) {
   std::array<epoll_event, kEventsPerTurn> events{};
   const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsPerTurn, timeout_milliseconds);
   MONARCH_ASSERT(count >= 0 || errno == EINTR);
@@ -148,20 +162,37 @@ void EventLoop::run_ready(int timeout_milliseconds) {
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[static_cast<std::size_t>(i)];
     const WatchId id = event.data.u64;  // epoll_event is packed: no reference may be bound to its fields
-    if (id == kAlarm) {
+    const Readiness readiness{.readable = (event.events & EPOLLIN) != 0,
+                              .writable = (event.events & EPOLLOUT) != 0,
+                              .hangup = (event.events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) != 0};
+    if ((id & kOfEdges) == 0) {
+      ready_.push_back({id, readiness});
+    } else if (const auto found = watches_.find(id); found != watches_.end()) {
+      (*found->second.handler)(readiness);
+    }
+  }
+  if (count <= 0) return Collected::kNothing;
+  return count < kEventsPerTurn ? Collected::kAll : Collected::kPart;
+}
+
+void EventLoop::run_ready() {
+  std::vector<Ready> ready = std::move(ready_);
+  ready_.clear();
+  for (const Ready& one : ready) {
+    if (one.id == kAlarm) {
       std::uint64_t expirations = 0;
       (void)!::read(alarm_.get(), &expirations, sizeof expirations);  // EAGAIN: armed anew since
       armed_for_ = Instant::never();
       continue;
     }
-    const auto found = watches_.find(id);
+    const auto found = watches_.find(one.id);
     if (found == watches_.end()) continue;  // forgotten by an earlier handler of this turn
     const Handler handler = found->second.handler;
-    (*handler)(Readiness{.readable = (event.events & EPOLLIN) != 0,
-                         .writable = (event.events & EPOLLOUT) != 0,
-                         .hangup = (event.events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) != 0});
+    (*handler)(one.readiness);
     step();
   }
+  ready.clear();
+  if (ready_.empty()) ready_ = std::move(ready);  // its memory, for the next turn
 }
 
 void EventLoop::run_timers() {

@@ -1,10 +1,10 @@
 #pragma once
 
-// EventLoop: one epoll over the plain descriptors of a thread, a timer queue, and a clock read once a turn. The
-// earliest timer is also armed in a timerfd on CLOCK_BOOTTIME in the same epoll: a wait in epoll_wait or zmq_poll does
-// not count the time that the machine was suspended, and a lease must not outlive that. It knows no ZeroMQ: where
-// sockets have to be polled too, zmq_poll waits on them and on this loop's descriptor (transport/zmq/zmq_loop.h), and
-// the turn is run from there.
+// EventLoop: one epoll over the descriptors of a thread, a timer queue, and a clock read once a turn. The earliest
+// timer is also armed in a timerfd on CLOCK_BOOTTIME in the same epoll: a wait in epoll_wait does not count the time
+// that the machine was suspended, and a lease must not outlive that. It knows no ZeroMQ: a loop around this one
+// (transport/zmq/zmq_loop.h) has the descriptors of its sockets noted as they are collected, and serves them before the
+// rest of the turn.
 //
 // A turn: collect what is ready, read the clock, run the handlers of ready descriptors in the order the kernel gave,
 // then the timers that are due, then the deferred calls.
@@ -52,6 +52,9 @@ class EventLoop {
   // kNone still reports a hangup, at every turn.
   void change(WatchId id, Interest interest);
   void forget(WatchId id);
+  // For a loop around this one: `note` is called each time that `fd` gets readable, while a turn collects what is ready
+  // and before any handler runs. It only takes a note. As above, but change() is not for it.
+  Result<WatchId> watch_edges(int fd, std::function<void()> note);
 
   // Runs once, at the first turn at or after `when`, in the order of `when`; one set for now by a timer's handler runs
   // in the next turn. Cancelling a timer that ran is allowed.
@@ -79,13 +82,23 @@ class EventLoop {
   // One turn without waiting.
   void turn();
 
+  // That in two, for a loop around this one: collects what is ready, after a wait of at most so long (-1: without end),
+  // and reads the clock; then runs what was collected, the timers and the deferred calls.
+  enum class Collected : std::uint8_t {
+    kNothing,
+    kAll,
+    kPart,  // there may be more than a turn takes, edges among it
+  };
+  Collected collect(int timeout_milliseconds);
+  void finish_turn();
+
   // One turn, waiting in epoll_wait until it is due.
   void run_once();
   // Such turns until stop().
   void run();
   void stop() { stopped_ = true; }
   bool stopped() const { return stopped_; }
-  // The longest wait before `due`, in milliseconds for epoll_wait and zmq_poll: -1 for never, rounded up.
+  // The longest wait before `due`, in milliseconds for epoll_wait: -1 for never, rounded up.
   static int wait_milliseconds(Instant now, Instant due);
 
  private:
@@ -96,9 +109,14 @@ class EventLoop {
     Handler handler;
   };
 
+  struct Ready {
+    WatchId id;
+    Readiness readiness;
+  };
+
   EventLoop(UniqueFd epoll, UniqueFd alarm);
-  void run_turn(int timeout_milliseconds);
-  void run_ready(int timeout_milliseconds);
+  Result<WatchId> add(WatchId id, int fd, std::uint32_t events, std::function<void(Readiness)> handler);
+  void run_ready();
   void run_timers();
   void run_deferred();
   void arm();
@@ -111,6 +129,7 @@ class EventLoop {
   std::shared_ptr<std::atomic<std::uint64_t>> steps_;
   std::uint64_t next_id_ = 1;
   std::unordered_map<WatchId, Watch> watches_;
+  std::vector<Ready> ready_;  // collected, and not run yet
   std::map<std::pair<Instant, TimerId>, std::function<void()>> timers_;
   std::unordered_map<TimerId, Instant> timer_due_;
   std::vector<std::function<void()>> deferred_;

@@ -36,39 +36,63 @@ ZmqSocket::~ZmqSocket() {
   context_.open_sockets_.fetch_sub(1);
 }
 
+void* ZmqSocket::used() {
+  may_be_readable_ = true;
+  if (hears_) hears_();
+  return native_;
+}
+
+Result<int> ZmqSocket::descriptor() const {
+  int descriptor = -1;
+  std::size_t size = sizeof descriptor;
+  if (zmq_getsockopt(native_, ZMQ_FD, &descriptor, &size) == 0) return descriptor;
+  return zmq_error("asking for the descriptor of a socket", errno);
+}
+
+ZmqSocket::Events ZmqSocket::events() {
+  int events = 0;
+  std::size_t size = sizeof events;
+  while (zmq_getsockopt(native_, ZMQ_EVENTS, &events, &size) != 0) {
+    MONARCH_ASSERT(errno == EINTR);  // ETERM would be a context ended too early
+  }
+  may_be_readable_ = (events & ZMQ_POLLIN) != 0;
+  return {.readable = may_be_readable_, .writable = (events & ZMQ_POLLOUT) != 0};
+}
+
 Status ZmqSocket::set(int option, int value) {
-  if (zmq_setsockopt(native_, option, &value, sizeof value) == 0) return {};
+  if (zmq_setsockopt(used(), option, &value, sizeof value) == 0) return {};
   return zmq_error(text("setting zmq option ", option, " to ", value), errno);
 }
 
 Status ZmqSocket::set_wide(int option, std::int64_t value) {
-  if (zmq_setsockopt(native_, option, &value, sizeof value) == 0) return {};
+  if (zmq_setsockopt(used(), option, &value, sizeof value) == 0) return {};
   return zmq_error(text("setting zmq option ", option, " to ", value), errno);
 }
 
 Status ZmqSocket::set_bytes(int option, std::string_view value) {
-  if (zmq_setsockopt(native_, option, value.data(), value.size()) == 0) return {};
+  if (zmq_setsockopt(used(), option, value.data(), value.size()) == 0) return {};
   return zmq_error(text("setting zmq option ", option), errno);  // the value may be a secret
 }
 
 Status ZmqSocket::bind(const std::string& endpoint) {
-  if (zmq_bind(native_, endpoint.c_str()) == 0) return {};
+  if (zmq_bind(used(), endpoint.c_str()) == 0) return {};
   return zmq_error(text("binding ", endpoint), errno);
 }
 
 Status ZmqSocket::connect(const std::string& endpoint) {
-  if (zmq_connect(native_, endpoint.c_str()) == 0) return {};
+  if (zmq_connect(used(), endpoint.c_str()) == 0) return {};
   return zmq_error(text("connecting to ", endpoint), errno);
 }
 
 Status ZmqSocket::send(std::span<ZmqFrame> frames) {
   MONARCH_ASSERT(!frames.empty());
+  void* const socket = used();
   int failed = 0;
   for (std::size_t i = 0; i < frames.size(); ++i) {
     const int flags = ZMQ_DONTWAIT | (i + 1 < frames.size() ? ZMQ_SNDMORE : 0);
     int sent = -1;
     do {
-      sent = zmq_msg_send(static_cast<zmq_msg_t*>(frames[i].native()), native_, flags);
+      sent = zmq_msg_send(static_cast<zmq_msg_t*>(frames[i].native()), socket, flags);
     } while (sent < 0 && errno == EINTR);
     if (sent >= 0) continue;
     failed = errno;
@@ -83,14 +107,17 @@ Status ZmqSocket::send(std::span<ZmqFrame> frames) {
 ZmqSocket::Taken ZmqSocket::receive(std::vector<ZmqFrame>& frames, std::size_t limit, std::size_t names,
                                     ZmqArrival* arrival) {
   frames.clear();
+  void* const socket = used();
   std::size_t count = 0;
   for (;;) {
     ZmqFrame frame;
     auto* raw = static_cast<zmq_msg_t*>(frame.native());
-    if (zmq_msg_recv(raw, native_, ZMQ_DONTWAIT) < 0) {
+    if (zmq_msg_recv(raw, socket, ZMQ_DONTWAIT) < 0) {
       if (errno == EINTR) continue;
       // The parts of a message arrive together (zmq_msg_recv(3)); ETERM here would be a context ended too early.
       MONARCH_ASSERT(errno == EAGAIN && count == 0);
+      // It says so after it has taken the edge, and all that came with it (socket_base.cpp): the next makes a new one.
+      may_be_readable_ = false;
       return Taken::kNothing;
     }
     const bool more = zmq_msg_more(raw) != 0;

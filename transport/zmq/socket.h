@@ -3,10 +3,15 @@
 // ZmqSocket: one libzmq socket, never waiting. It turns libzmq's answers into ours; which options a socket gets and
 // what its messages mean is for server_link, client_link, monitor and zap.
 //
+// WARNING: the descriptor of a zmq socket (ZMQ_FD, zmq_getsockopt(3)) is edge-triggered, and each use of the socket, a
+// send too, may take the edge with it. Who sleeps on it asks for events() before, after each use. So a socket says by
+// itself that it was used.
+//
 // Thread: one at a time; it may be handed to another thread before that thread starts. Lifetime: within its context's.
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -49,13 +54,31 @@ class ZmqSocket {
   // front, which a ROUTER makes, nothing has travelled.
   Taken receive(std::vector<ZmqFrame>& frames, std::size_t limit, std::size_t names = 0, ZmqArrival* arrival = nullptr);
 
+  // For who polls it with zmq_poll, which asks for the events each time.
   void* native() const { return native_; }
+
+  // For a loop that sleeps on the descriptor. `hears` runs at each use, and does no more than take a note; empty:
+  // nobody hears any more.
+  Result<int> descriptor() const;
+  void when_used(std::function<void()> hears) { hears_ = std::move(hears); }
+  // Its descriptor got readable.
+  void signalled() { (void)used(); }
+  struct Events {
+    bool readable = false;
+    bool writable = false;
+  };
+  Events events();
+  // False: it was found empty at its last use, and its descriptor tells when that changes.
+  bool may_be_readable() const { return may_be_readable_; }
 
  private:
   ZmqSocket(ZmqContext& context, void* native) : context_(context), native_(native) {}
+  void* used();
 
   ZmqContext& context_;
-  void* native_;
+  void* native_;  // libzmq is called with used(), but where nothing is sent, taken or asked
+  std::function<void()> hears_;
+  bool may_be_readable_ = true;
 };
 
 }  // namespace monarch

@@ -7,6 +7,7 @@
 #include "transport/base/log.h"
 #include "transport/base/report_limits.h"
 #include "transport/base/text.h"
+#include "transport/process/cpu_affinity.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
 #include "worker/core/host_places.h"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::size_t kOverhead = 1U << 20U;  // of a message beside its body
 constexpr std::size_t kUnused = 1U << 20U;    // more than may be on their way
+constexpr std::size_t kProcessorsToLook = 2;  // one is for those whom it waits for
 constexpr Duration kResumeAfter = Duration::milliseconds(100);
 constexpr Duration kCountedEvery = Duration::seconds(1);  // what a report counts; what others wait for goes at once
 
@@ -62,6 +64,7 @@ Status Post::open(SignalFd& signals) {
   bodies_.tell_unused(unused_->inbox());
   MONARCH_ASSIGN(context_, ZmqContext::create({.io_threads = 1}));
   zmq_loop_ = std::make_unique<ZmqLoop>(*loop_);
+  zmq_loop_->look_before_sleep([] { return usable_cpus().size() >= kProcessorsToLook; });
   MONARCH_ASSIGN([[maybe_unused]] const WatchId watched,
                  loop_->watch(signals.descriptor(), Interest::kRead, [this](Readiness) { loop_->stop(); }));
   MONARCH_TRY(open_links());

@@ -247,7 +247,8 @@ TEST_F(Loop, WaitsAreRoundedUpAndBounded) {
   EXPECT_EQ(EventLoop::wait_milliseconds(now, now + Duration::seconds(40'000'000)), 2'147'483'647);
 }
 
-// What zmq_poll waits on: whoever polls the loop's descriptor for ever is woken by a timer too.
+// Whoever waits on the loop's descriptor for ever is woken by a timer too: that of epoll_wait has milliseconds, and
+// stands still while the machine is suspended.
 TEST_F(Loop, ItsDescriptorGetsReadableWhenATimerIsDue) {
   int runs = 0;
   loop().at(boot_now() + Duration::milliseconds(5), [&] { ++runs; });
@@ -261,6 +262,50 @@ TEST_F(Loop, ItsDescriptorGetsReadableWhenATimerIsDue) {
   }
   pollfd poll{.fd = loop().descriptor(), .events = POLLIN, .revents = 0};
   EXPECT_EQ(::poll(&poll, 1, 0), 0);
+}
+
+TEST_F(Loop, NotesEachEdgeOnceAndBeforeAnyHandler) {
+  const UniqueFd edge(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const UniqueFd plain = ready_descriptor();
+  std::string order;
+  ASSERT_TRUE(loop().watch(plain.get(), Interest::kRead, [&](Readiness) { order += 'p'; }).ok());
+  const auto watch = loop().watch_edges(edge.get(), [&] { order += 'e'; });
+  ASSERT_TRUE(watch.ok());
+  const auto signal = [&] { ASSERT_EQ(::eventfd_write(edge.get(), 1), 0); };
+  signal();
+  EXPECT_EQ(loop().collect(-1), EventLoop::Collected::kAll);
+  EXPECT_EQ(order, "e");
+  loop().finish_turn();
+  EXPECT_EQ(order, "ep");
+  loop().turn();
+  EXPECT_EQ(order, "epp") << "it is as readable as it was";
+  signal();
+  loop().turn();
+  EXPECT_EQ(order, "eppep");
+  signal();
+  loop().forget(*watch);
+  loop().turn();
+  EXPECT_EQ(order, "eppepp");
+}
+
+TEST_F(Loop, SaysWhetherItCollectedAllThatWasReady) {
+  EXPECT_EQ(loop().collect(0), EventLoop::Collected::kNothing);
+  loop().finish_turn();
+  constexpr std::size_t kMany = 300;  // more than one turn takes
+  std::vector<UniqueFd> descriptors;
+  int calls = 0;
+  for (std::size_t i = 0; i < kMany; ++i) {
+    descriptors.push_back(ready_descriptor());
+    ASSERT_TRUE(loop().watch(descriptors.back().get(), Interest::kRead, [&](Readiness) { ++calls; }).ok());
+    if (i > 0) continue;
+    EXPECT_EQ(loop().collect(0), EventLoop::Collected::kAll);
+    EXPECT_EQ(calls, 0);
+    loop().finish_turn();
+    EXPECT_EQ(calls, 1);
+  }
+  EXPECT_EQ(loop().collect(0), EventLoop::Collected::kPart);
+  loop().finish_turn();
+  EXPECT_LT(calls, 300);
 }
 
 TEST_F(Loop, TimersBeforeTheBootAreDueAtOnce) {

@@ -1,16 +1,30 @@
 #include "transport/zmq/zmq_loop.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include <zmq.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/transport/zmq/zmq_lab.h"
 #include "transport/base/clock.h"
+
+namespace {
+int events_asked = 0;  // how often any socket was asked for its events
+}
+
+// In front of libzmq's own.
+extern "C" int zmq_getsockopt(void* socket, int option, void* value, std::size_t* size) {
+  using Ask = int (*)(void*, int, void*, std::size_t*);
+  static const auto ask = reinterpret_cast<Ask>(::dlsym(RTLD_NEXT, "zmq_getsockopt"));
+  if (option == ZMQ_EVENTS) ++events_asked;
+  return ask(socket, option, value, size);
+}
 
 namespace monarch {
 namespace {
@@ -184,15 +198,147 @@ TEST_F(ZmqLoopOf, HandlerMayForgetAWatchThatIsReadyToo) {
   EXPECT_FALSE(second_called);
 }
 
+// A send takes the edge of the descriptor with it where libzmq has not looked for commands for a while (3,000,000 ticks
+// of the processor).
 TEST_F(ZmqLoopOf, MissesNoMessageThatArrivedDuringASend) {
   Pair pair(*context, "pair");
   int taken = 0;
   loop.watch(*pair.near, [&] { return pair.take() && (++taken, true); });
-  pair.send(1);
-  auto frames = one_frame("out");
-  ASSERT_TRUE(pair.near->send(frames).ok());  // takes the edge of ZMQ_FD with it
-  loop.turn(Instant::never());
+  loop.turn(boot_now());
+  const Instant end = boot_now() + Duration::milliseconds(20);
+  for (int sent = 1; boot_now() < end; ++sent) {
+    pair.send(1);
+    auto frames = one_frame("out");
+    ASSERT_TRUE(pair.near->send(frames).ok());
+    loop.turn(boot_now() + Duration::seconds(10));
+    ASSERT_EQ(taken, sent);
+    std::vector<ZmqFrame> out;
+    ASSERT_EQ(pair.far->receive(out, 1), ZmqSocket::Taken::kMessage);
+  }
+}
+
+TEST_F(ZmqLoopOf, MissesNoMessageWhoseEdgeAnotherUseTook) {
+  Pair pair(*context, "pair");
+  int taken = 0;
+  loop.watch(*pair.near, [&] { return pair.take() && (++taken, true); });
+  loop.turn(boot_now());
+  pair.send(2);
+  EXPECT_TRUE(pair.take());  // by its owner, outside of the loop
+  loop.turn(boot_now() + Duration::seconds(10));
   EXPECT_EQ(taken, 1);
+  pair.send(1);
+  EXPECT_TRUE(pair.near->events().readable);
+  loop.turn(boot_now() + Duration::seconds(10));
+  EXPECT_EQ(taken, 2);
+}
+
+TEST_F(ZmqLoopOf, AsksNoSocketThatNobodyUsesAndEachOnceThatSomebodyDoes) {
+  constexpr int kSockets = 100;
+  constexpr int kTurns = 50;
+  std::vector<std::unique_ptr<Pair>> silent;
+  for (int i = 0; i < kSockets; ++i) {
+    silent.push_back(std::make_unique<Pair>(*context, "silent-" + std::to_string(i)));
+    loop.watch(*silent.back()->near, [pair = silent.back().get()] { return pair->take(); });
+  }
+  Pair pair(*context, "pair");
+  loop.watch(*pair.near, [&] { return pair.take(); });
+  loop.turn(boot_now());
+  const int before = events_asked;
+  for (int i = 0; i < kTurns; ++i) loop.turn(boot_now());
+  EXPECT_EQ(events_asked - before, 0);
+  for (int i = 0; i < kTurns; ++i) {
+    pair.send(1);
+    loop.turn(boot_now());
+  }
+  EXPECT_EQ(events_asked - before, kTurns);
+}
+
+TEST_F(ZmqLoopOf, TellsOnceWhenASocketCanBeSentToAgain) {
+  Pair pair(*context, "pair");
+  ASSERT_TRUE(pair.near->set(ZMQ_SNDHWM, 1).ok());
+  const ZmqWatchId id = loop.watch(*pair.near, [&] { return pair.take(); });
+  const auto fill = [&] {
+    for (;;) {
+      auto frames = one_frame("x");
+      if (!pair.near->send(frames).ok()) return;
+    }
+  };
+  int told = 0;
+  for (int round = 1; round <= 3; ++round) {
+    fill();
+    loop.when_writable(id, [&] { ++told; });
+    loop.turn(boot_now());
+    EXPECT_EQ(told, round - 1);
+    std::vector<ZmqFrame> out;
+    while (pair.far->receive(out, 1) == ZmqSocket::Taken::kMessage) {
+    }
+    loop.turn(boot_now() + Duration::seconds(10));
+    EXPECT_EQ(told, round);
+    loop.turn(boot_now());
+    EXPECT_EQ(told, round);
+  }
+}
+
+// More descriptors are ready than a turn of the EventLoop takes: the sockets come first all the same.
+TEST_F(ZmqLoopOf, TakesMessagesBeforeTimersHoweverManyDescriptorsAreReady) {
+  constexpr int kMany = 200;
+  std::vector<UniqueFd> ready;
+  for (int i = 0; i < kMany; ++i) {
+    ready.emplace_back(::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
+    ASSERT_TRUE(events->watch(ready.back().get(), Interest::kRead, [](Readiness) {}).ok());
+  }
+  Pair pair(*context, "pair");
+  std::string order;
+  loop.watch(*pair.near, [&] { return pair.take() && (order += "message ", true); });
+  for (int i = 0; i < 10; ++i) {
+    loop.turn(boot_now());
+    order.clear();
+    events->at(boot_now(), [&] { order += "timer "; });
+    pair.send(1);
+    loop.turn(boot_now());
+    EXPECT_EQ(order, "message timer ");
+  }
+}
+
+TEST_F(ZmqLoopOf, AsksWhetherItMayLookOnceLooksBeginToPayAndStillHearsAll) {
+  Pair pair(*context, "pair");
+  int taken = 0;
+  loop.watch(*pair.near, [&] { return pair.take() && (++taken, true); });
+  int times = 0;
+  loop.look_before_sleep([&] { return ++times % 2 == 1; });
+  int sent = 0;
+  for (int round = 1; round <= 3; ++round) {
+    const int before = times;
+    for (int i = 0; i < 20; ++i) loop.turn(boot_now() + Duration::milliseconds(1));
+    EXPECT_EQ(times, before) << "not while little comes";
+    // Where others take its processor the loop rests from looking, and counts what comes all the same.
+    for (const Instant end = boot_now() + Duration::seconds(60); times == before && boot_now() < end;) {
+      pair.send(1);
+      ++sent;
+      while (taken < sent) loop.turn(boot_now() + Duration::seconds(10));
+    }
+    EXPECT_EQ(times, before + 1);
+  }
+}
+
+// As where the kernel has no room for one more in an epoll.
+TEST_F(ZmqLoopOf, ServesASocketWhoseDescriptorCannotBeWatched) {
+  Pair pair(*context, "pair");
+  const auto taken_before = events->watch(pair.near->descriptor().value(), Interest::kNone, [](Readiness) {});
+  ASSERT_TRUE(taken_before.ok());
+  int taken = 0;
+  const ZmqWatchId id = loop.watch(*pair.near, [&] { return pair.take() && (++taken, true); });
+  for (int sent = 1; sent <= 3; ++sent) {
+    pair.send(1);
+    for (const Instant end = boot_now() + Duration::seconds(10); taken < sent && boot_now() < end;) loop.turn(end);
+    EXPECT_EQ(taken, sent);
+  }
+  events->forget(*taken_before);
+  loop.turn(boot_now());
+  const int before = events_asked;
+  for (int i = 0; i < 10; ++i) loop.turn(boot_now());
+  EXPECT_EQ(events_asked - before, 0) << "it is watched now";
+  loop.forget(id);
 }
 
 }  // namespace
