@@ -1,6 +1,6 @@
 // Senders and readers of large bodies, each of whose bytes is known to both, while others break things; some Buffers
-// are kept, and looked at again and again. Buffers that are kept for ever; and bytes to and from a plugin that was built
-// before there were any.
+// are kept, and looked at again and again. Buffers that are kept for ever; and bytes to and from a plugin that was
+// built before there were any.
 
 #include <monarch/controller.hpp>
 
