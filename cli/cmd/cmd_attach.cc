@@ -42,8 +42,8 @@ int run_attach(const Arguments& arguments, Context& context) {
       show_ended(job, **verdict, context, arguments.has("json"));
       end = {.exit_code = (*verdict)->exit_code, .verdict = *verdict};
     } else {
-      say_note(context.terminal, text("attached to ", job.view.id(), "; Ctrl-C detaches"));
       SessionOptions options;
+      options.first_word = text("attached to ", job.view.id(), "; Ctrl-C detaches");
       options.viewer = "attach";
       options.output = options.events = options.result = true;
       options.json = arguments.has("json");

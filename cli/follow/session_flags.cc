@@ -132,9 +132,12 @@ SessionEnd follow_job(const JobView& view, const JobSpec& spec, const Context& c
 
 SessionEnd follow_job(const OpenedJob& job, const Context& context, SessionOptions options) {
   const auto signals = SignalFd::create(SignalPolicy::signals(options.kind));
-  if (signals.ok()) return follow_job(job.view, job.spec, context, **signals, std::move(options));
-  say_error(context.terminal, {.id = "E0908", .message = signals.error().message, .help = ""});
-  return {.exit_code = kExitInternal, .verdict = std::nullopt};
+  if (!signals.ok()) {
+    say_error(context.terminal, {.id = "E0908", .message = signals.error().message, .help = ""});
+    return {.exit_code = kExitInternal, .verdict = std::nullopt};
+  }
+  if (!options.first_word.empty()) say_note(context.terminal, options.first_word);
+  return follow_job(job.view, job.spec, context, **signals, std::move(options));
 }
 
 }  // namespace monarch

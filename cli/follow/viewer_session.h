@@ -29,7 +29,8 @@ namespace monarch {
 
 struct SessionOptions {
   ViewerKind kind = ViewerKind::kWatcher;
-  std::string viewer;  // "run": how the supervisor's log calls us
+  std::string viewer;           // "run": how the supervisor's log calls us
+  std::string first_word = {};  // for people, once Ctrl-C is heard
 
   enum class Until : std::uint8_t { kEnded, kRunning };
   Until until = Until::kEnded;

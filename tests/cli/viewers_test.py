@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -111,6 +112,19 @@ class Viewers(jobs.JobTest):
             self.assertEqual(watcher.wait(), 130)
             self.assertIn(f"monarch stop {job}", watcher.out)
         self.assertEqual(self.monarch("ps", "--json").json()[0]["phase"], "running")
+        self.assertEqual(self.monarch("stop").status, 0)
+        self.assert_nothing_left()
+
+    def test_ctrl_c_detaches_as_soon_as_that_is_said(self):
+        job = self.up(TICKS + jobs.FOREVER)
+        slow = ["strace", "-D", "-qqq", "-o", "/dev/null", "-e", "trace=write", "-e", "inject=write:delay_exit=300000:when=1..4"]
+        if harness.SANITIZED or shutil.which("strace") is None:
+            slow = []
+        watcher = self.start_program(*slow, harness.MONARCH, "attach", job, terminal=True)
+        watcher.wait_for_out("Ctrl-C detaches")
+        watcher.type("\x03")
+        self.assertEqual(watcher.wait(), 130)
+        self.assertIn(f"monarch stop {job}", watcher.out)
         self.assertEqual(self.monarch("stop").status, 0)
         self.assert_nothing_left()
 
