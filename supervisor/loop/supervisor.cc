@@ -57,19 +57,17 @@ class Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  // A job that is new has begun by then, and nothing of it is done before the loop turns.
   Status open();
   // Why open() failed, to whoever waits for the start.
   int exit_code_for(const Error& why) const;
   void say_ready(int ready_fd);
-  void go_on();
+  void begin();
   int run();
 
  private:
   Status open_journal();
   Status open_owners();
   Status keep_ports_open();
-  void begin();
   void perform(const Action& action);
   void finish(const FinishJob& finish);
   void farewell(Instant until);
@@ -127,10 +125,7 @@ Status Supervisor::open() {
   MONARCH_TRY(open_owners());
   const auto on_signal_ready =
       shared_.loop->watch(signals_->descriptor(), Interest::kRead, [this](Readiness) { on_signal(); });
-  if (!on_signal_ready.ok()) return on_signal_ready.error();
-  // Its first record becomes durable beside the self-test.
-  if (!shared_.returned) begin();
-  return workers_->let_in();
+  return on_signal_ready.ok() ? Status() : Status(on_signal_ready.error());
 }
 
 Status Supervisor::open_journal() {
@@ -194,20 +189,20 @@ void Supervisor::say_ready(int ready_fd) {
 }
 
 void Supervisor::begin() {
-  decider_->with_next(files_of_ports());
-  for (std::vector<InheritedGang>& part : in_parts(continues_.gangs)) (void)decide(GangsInherited{std::move(part)});
-  (void)decide(JobBegun{.term = shared_.files.journal.term,
-                        .job = shared_.job,
-                        .boot_id = own_boot_id(),
-                        .continues = continues_.job,
-                        .lost = continues_.lost});
-}
-
-void Supervisor::go_on() {
   viewers_->watch_descriptors();
   for (const std::string& note : shared_.files.spec.notes) log_info(note);
   viewers_->remember_history();
-  if (!shared_.returned) return hosts_->launcher().begin();
+  if (!shared_.returned) {
+    decider_->with_next(files_of_ports());
+    for (std::vector<InheritedGang>& part : in_parts(continues_.gangs)) (void)decide(GangsInherited{std::move(part)});
+    (void)decide(JobBegun{.term = shared_.files.journal.term,
+                          .job = shared_.job,
+                          .boot_id = own_boot_id(),
+                          .continues = continues_.job,
+                          .lost = continues_.lost});
+    hosts_->launcher().begin();
+    return;
+  }
   log_warn("this is term ", shared_.files.journal.term.value(), ": the supervisor before it ended unexpectedly");
   if (core_.state().phase == JobPhase::kEnded) {
     // It crashed between the end of the job and its own.
@@ -388,7 +383,7 @@ int supervise(const SuperviseOptions& options) {
     return refuse(first ? supervisor.exit_code_for(opened.error()) : kExitInternal, opened.error().message);
   }
   supervisor.say_ready(options.ready_fd);
-  supervisor.go_on();
+  supervisor.begin();
   return supervisor.run();
 }
 

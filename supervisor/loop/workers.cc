@@ -61,15 +61,38 @@ constexpr std::size_t kStackWordsBytes = 8U << 10U;
 }  // namespace
 
 Status Workers::open() {
-  MONARCH_TRY(reach_loopback());  // what else fails then says less
   MONARCH_ASSIGN(keys_, job_keys(shared_.files.directory));
   MONARCH_ASSIGN(context_, ZmqContext::create({.io_threads = 2}));
   MONARCH_ASSIGN(zap_, ZapHandler::start(*context_));
-  MONARCH_TRY(listen());
-  // Once the ports are bound, so that the self-test takes none that the spec names.
-  MONARCH_ASSIGN(trial_,
-                 ZapTrial::start(*context_, [this](AllowTable table) { return zap_->replace(std::move(table)); }));
+  MONARCH_TRY(zap_self_test(*context_, [this](AllowTable table) { return zap_->replace(std::move(table)); }));
+  publish_keys_now();
+
+  ports_ = known_ports(shared_.files.directory);
+  ServerOptions control = port_options(ports_.control);
+  control.listener = kept_listener(0, ports_.control);
+  control.peer = {.per_second = kMessagesPerSecond,
+                  .burst = kMessageBurst,
+                  .bytes_per_second = kMessageBytesPerSecond,
+                  .bytes_burst = kMessageBytesBurst};
+  auto control_link = ServerLink::bind(*context_, control, *keys_);
+  if (!control_link.ok()) return port_error(control_link.error());
+  control_link_ = std::move(*control_link);
+  ServerOptions bulk = port_options(ports_.bulk);
+  bulk.listener = kept_listener(1, ports_.bulk);
+  bulk.link.io_thread = 1;
+  bulk.link.high_water_mark = limits::kBulkHighWaterMark;
+  bulk.link.message_bytes = limits::kBulkPayloadBytes;
+  auto bulk_link = ServerLink::bind(*context_, bulk, *keys_);
+  if (!bulk_link.ok()) return port_error(bulk_link.error());
+  ports_ = {.control = control_link_->port(), .bulk = (*bulk_link)->port()};
+  for (const ServerLink* link : {control_link_.get(), bulk_link->get()}) {
+    MONARCH_ASSIGN(ListenerDoor door, link->door());
+    MONARCH_TRY(door.open());  // the supervisor before this one may have closed it
+    doors_.push_back(std::move(door));
+  }
+  MONARCH_TRY(keep_ports(shared_.files.directory, ports_));
   MONARCH_TRY(open_stacks());
+  MONARCH_TRY(open_relay(std::move(*bulk_link)));
 
   hangs_ = std::make_unique<HangWatch>(
       shared_.core,
@@ -80,43 +103,6 @@ Status Workers::open() {
                                          this_process_as_holder(wall_now()).boot_id, links_handlers());
   open_input();
   return {};
-}
-
-Status Workers::listen() {
-  ports_ = known_ports(shared_.files.directory);
-  ServerOptions control = port_options(ports_.control);
-  control.listener = kept_listener(0, ports_.control);
-  control.peer = {.per_second = kMessagesPerSecond,
-                  .burst = kMessageBurst,
-                  .bytes_per_second = kMessageBytesPerSecond,
-                  .bytes_burst = kMessageBytesBurst};
-  auto control_link = ServerLink::listen(*context_, control, *keys_);
-  if (!control_link.ok()) return port_error(control_link.error());
-  control_link_ = std::move(*control_link);
-  ServerOptions bulk = port_options(ports_.bulk);
-  bulk.listener = kept_listener(1, ports_.bulk);
-  bulk.link.io_thread = 1;
-  bulk.link.high_water_mark = limits::kBulkHighWaterMark;
-  bulk.link.message_bytes = limits::kBulkPayloadBytes;
-  auto bulk_link = ServerLink::listen(*context_, bulk, *keys_);
-  if (!bulk_link.ok()) return port_error(bulk_link.error());
-  bulk_link_ = std::move(*bulk_link);
-  ports_ = {.control = control_link_->port(), .bulk = bulk_link_->port()};
-  for (const ServerLink* link : {control_link_.get(), bulk_link_.get()}) {
-    MONARCH_ASSIGN(ListenerDoor door, link->door());
-    MONARCH_TRY(door.open());  // the supervisor before this one may have closed it
-    doors_.push_back(std::move(door));
-  }
-  return keep_ports(shared_.files.directory, ports_);
-}
-
-Status Workers::let_in() {
-  MONARCH_TRY(trial_->outcome());
-  trial_.reset();
-  publish_keys_now();
-  MONARCH_TRY(control_link_->open());
-  MONARCH_TRY(bulk_link_->open());
-  return open_relay(std::move(bulk_link_));
 }
 
 void Workers::open_input() {

@@ -25,7 +25,6 @@
 #include "transport/loop/inbox.h"
 #include "transport/zmq/descriptor_watch.h"
 #include "transport/zmq/zap.h"
-#include "transport/zmq/zap_trial.h"
 #include "transport/zmq/zmq_loop.h"
 
 namespace monarch {
@@ -44,11 +43,8 @@ class Workers {
  public:
   Workers(Shared& shared, WorkersHandlers handlers) : shared_(shared), handlers_(std::move(handlers)) {}
 
-  // Its ports listen from then on, and whoever calls there waits. The self-test of the key check goes on beside.
   // Errors of ports that the spec names are its author's to mend, unless somebody else has them for now: ports_taken().
   Status open();
-  // Waits for the self-test; then who is known may come. An error is the self-test's: nobody ever comes.
-  Status let_in();
   bool ports_taken() const { return ports_taken_; }
   void attach(ZmqLoop& loop);
 
@@ -79,7 +75,6 @@ class Workers {
   InputDesk& input() { return *input_; }
 
  private:
-  Status listen();
   void publish_keys_now();
   Status open_stacks();
   void open_input();
@@ -104,7 +99,6 @@ class Workers {
   std::unique_ptr<ZmqContext> context_;
   std::unique_ptr<ZapHandler> zap_;
   std::unique_ptr<ServerLink> control_link_;
-  std::unique_ptr<ServerLink> bulk_link_;  // until the relay has it
   std::unique_ptr<HangWatch> hangs_;
   std::unique_ptr<CommitDesk> commits_;
   std::unique_ptr<VaultDesk> vaults_;   // nothing: no checkpoints are kept in memory
@@ -119,7 +113,6 @@ class Workers {
   OutputLosses losses_;
   std::string copy_failure_;  // that was told
   std::vector<ListenerDoor> doors_;
-  std::unique_ptr<ZapTrial> trial_;
 };
 
 }  // namespace monarch

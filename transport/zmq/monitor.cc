@@ -22,7 +22,7 @@ namespace {
 
 // WARNING: not ZMQ_EVENT_ACCEPT_FAILED. Where no descriptor is left, libzmq 4.3.4 fails to accept in a circle; with an
 // event each time its I/O thread waits for whoever reads them, and beats wait behind it.
-constexpr int kEvents = ZMQ_EVENT_CONNECTED | ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED |
+constexpr int kEvents = ZMQ_EVENT_LISTENING | ZMQ_EVENT_CONNECTED | ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED |
                         ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
                         ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CONNECT_RETRIED;
 
@@ -105,6 +105,14 @@ std::optional<MonitorEvent> ZmqMonitor::next() {
     if (const auto event = event_of(frame.number)) return event;
   }
   return std::nullopt;
+}
+
+std::optional<int> ZmqMonitor::listener() {
+  std::vector<ZmqFrame> frames;
+  if (events_->receive(frames, kEventFrames) != ZmqSocket::Taken::kMessage) return std::nullopt;
+  const EventFrame frame = event_frame(frames[0].bytes());
+  if (frame.number != ZMQ_EVENT_LISTENING) return std::nullopt;
+  return static_cast<int>(frame.value);
 }
 
 }  // namespace monarch

@@ -38,6 +38,8 @@ class ZmqMonitor {
   std::optional<MonitorEvent> next();
   // Hears of each connection from now on, by its descriptor, which is libzmq's and may be closed by then.
   void when_connected(std::function<void(int descriptor)> hears) { hears_ = std::move(hears); }
+  // Once after a bind, before any next(): the listening socket, which is libzmq's.
+  std::optional<int> listener();
   ZmqSocket& socket() { return *events_; }
 
  private:

@@ -3,9 +3,9 @@
 #include <zmq.h>
 
 #include <array>
+#include <charconv>
 #include <utility>
 
-#include "transport/base/socket_address.h"
 #include "transport/base/text.h"
 #include "transport/zmq/zap.h"
 
@@ -17,6 +17,10 @@ namespace {
 // every key in where no ZAP handler answers. It enforces nothing while the domain is empty (curve_server.cpp).
 constexpr int kZapEnforceDomain = 93;
 
+// All workers of a job may dial at once. libzmq's own 100 makes the kernel drop the rest, which dial again a second
+// later.
+constexpr int kBacklog = 1'024;
+
 constexpr std::size_t kRoutingIdBytes = 5;  // a zero byte and 32 bits, big-endian: router.cpp names links so
 
 Status prepare_server(ZmqSocket& socket, const ServerOptions& options, const CurveKeyPair& keys) {
@@ -24,9 +28,40 @@ Status prepare_server(ZmqSocket& socket, const ServerOptions& options, const Cur
   MONARCH_TRY(socket.set(ZMQ_CURVE_SERVER, 1));
   MONARCH_TRY(socket.set_bytes(ZMQ_ZAP_DOMAIN, kZapDomain));
   MONARCH_TRY(socket.set(kZapEnforceDomain, 1));
+  MONARCH_TRY(socket.set(ZMQ_BACKLOG, kBacklog));
   MONARCH_TRY(socket.set(ZMQ_ROUTER_MANDATORY, 1));
   MONARCH_TRY(socket.set(ZMQ_ROUTER_HANDOVER, 0));
   return socket.set(ZMQ_IPV6, is_ipv6(options.address) ? 1 : 0);
+}
+
+Status bind_one_of(ZmqSocket& socket, const ServerOptions& options) {
+  if (options.listener >= 0) {
+    MONARCH_TRY(socket.set(ZMQ_USE_FD, options.listener));
+    MONARCH_ASSIGN(const std::string endpoint, tcp_endpoint(options.address, text(options.ports.first)));
+    return socket.bind(endpoint);
+  }
+  if (options.ports.first == 0) {
+    MONARCH_ASSIGN(const std::string endpoint, tcp_endpoint(options.address, "*"));
+    return socket.bind(endpoint);
+  }
+  MONARCH_ASSERT(options.ports.first <= options.ports.last);
+  for (std::uint32_t port = options.ports.first; port <= options.ports.last; ++port) {
+    MONARCH_ASSIGN(const std::string endpoint, tcp_endpoint(options.address, text(port)));
+    Status bound = socket.bind(endpoint);
+    if (bound || bound.error().code != ErrorCode::kBusy) return bound;
+  }
+  return Error{ErrorCode::kBusy,
+               text("every port of ", options.address, ":", options.ports.first, "-", options.ports.last, " is taken")};
+}
+
+Result<std::uint16_t> port_of(const std::string& endpoint) {
+  const std::size_t colon = endpoint.rfind(':');
+  std::uint16_t port = 0;
+  const char* end = endpoint.data() + endpoint.size();
+  if (colon == std::string::npos || std::from_chars(endpoint.data() + colon + 1, end, port).ptr != end) {
+    return Error{ErrorCode::kInternal, text("bound to `", endpoint, "`, which names no port")};
+  }
+  return port;
 }
 
 std::optional<LinkId> link_of(std::string_view name) {
@@ -44,50 +79,29 @@ ZmqFrame routing_frame(LinkId link) {
 
 }  // namespace
 
-ServerLink::ServerLink(std::unique_ptr<ZmqSocket> socket, std::unique_ptr<ZmqMonitor> monitor, UniqueFd listener,
+ServerLink::ServerLink(std::unique_ptr<ZmqSocket> socket, std::unique_ptr<ZmqMonitor> monitor,
                        const ServerOptions& options)
     : socket_(std::move(socket)),
       monitor_(std::move(monitor)),
       message_bytes_(options.link.message_bytes),
-      waiting_(std::move(listener)),
-      listener_(waiting_.get()),
       budget_(options.peer),
       unread_bytes_(options.link.unread_bytes) {}
 
 Result<std::unique_ptr<ServerLink>> ServerLink::bind(ZmqContext& context, const ServerOptions& options,
                                                      const CurveKeyPair& keys) {
-  MONARCH_ASSIGN(auto link, listen(context, options, keys));
-  MONARCH_TRY(link->open());
-  return link;
-}
-
-Result<std::unique_ptr<ServerLink>> ServerLink::listen(ZmqContext& context, const ServerOptions& options,
-                                                       const CurveKeyPair& keys) {
   MONARCH_ASSERT(options.link.io_thread < context.io_threads());
-  UniqueFd listener(options.listener);
   MONARCH_ASSIGN(auto socket, ZmqSocket::create(context, ZMQ_ROUTER));
   MONARCH_TRY(prepare_server(*socket, options, keys));
-  // Before it is opened, so that no connection is missed.
+  // Before the bind, so that no connection is missed.
   MONARCH_ASSIGN(auto monitor, ZmqMonitor::attach(context, *socket));
-  if (!listener.valid()) {
-    MONARCH_ASSIGN(listener, listen_at(options.address, options.ports));
-  }
-  const std::uint16_t port = port_of(listener.get());
-  MONARCH_ASSIGN(std::string endpoint, tcp_endpoint(options.address, text(port)));
-  std::unique_ptr<ServerLink> link(new ServerLink(std::move(socket), std::move(monitor), std::move(listener), options));
-  link->port_ = port;
-  link->endpoint_ = std::move(endpoint);
+  MONARCH_TRY(bind_one_of(*socket, options));
+  const std::optional<int> listener = monitor->listener();
+  if (!listener) return Error{ErrorCode::kInternal, "libzmq did not say at which socket it listens"};
+  MONARCH_ASSIGN(const std::string endpoint, socket->last_endpoint());
+  std::unique_ptr<ServerLink> link(new ServerLink(std::move(socket), std::move(monitor), options));
+  MONARCH_ASSIGN(link->port_, port_of(endpoint));
+  link->listener_ = *listener;
   return link;
-}
-
-// WARNING: libzmq listens at the descriptor that it is given, closes it at its end, and takes of the endpoint only the
-// form (tcp_listener.cpp, 4.3.4).
-Status ServerLink::open() {
-  MONARCH_ASSERT(waiting_.valid());
-  MONARCH_TRY(socket_->set(ZMQ_USE_FD, waiting_.get()));
-  MONARCH_TRY(socket_->bind(endpoint_));
-  (void)waiting_.release();
-  return {};
 }
 
 ServerLink::~ServerLink() {

@@ -1,12 +1,11 @@
 #pragma once
 
-// ServerLink: a ROUTER with CURVE at a port, fail-closed. It listens from the beginning, and whoever connects waits
-// there until it is opened, which comes after the self-test of the ZapHandler. It hands on messages with what is known
-// for certain about their sender: the link they came by, which the ROUTER named, and the User-Id that the ZAP handler
-// gave it. Which link answers go to is for LinkTable; a routing id is never an identity.
+// ServerLink: a bound ROUTER with CURVE, fail-closed. It hands on messages with what is known for certain about their
+// sender: the link they came by, which the ROUTER named, and the User-Id that the ZAP handler gave it. Which link
+// answers go to is for LinkTable; a routing id is never an identity.
 //
 // Thread: the loop's; the thread that binds it may hand it over before that loop attaches it. Lifetime: within the
-// context's and, once attached, within the loop's; a ZapHandler runs before the first is opened, or nobody gets in.
+// context's and, once attached, within the loop's; a ZapHandler runs before the first bind, or nobody gets in.
 
 #include <compare>
 #include <cstdint>
@@ -18,7 +17,6 @@
 #include <vector>
 
 #include "transport/base/result.h"
-#include "transport/base/unique_fd.h"
 #include "transport/zmq/counters.h"
 #include "transport/zmq/curve.h"
 #include "transport/zmq/link_options.h"
@@ -26,10 +24,14 @@
 #include "transport/zmq/listener_door.h"
 #include "transport/zmq/monitor.h"
 #include "transport/zmq/peer_budget.h"
-#include "transport/zmq/tcp_listener.h"
 #include "transport/zmq/zmq_loop.h"
 
 namespace monarch {
+
+struct PortRange {
+  std::uint16_t first = 0;  // 0: any free port
+  std::uint16_t last = 0;
+};
 
 struct ServerOptions {
   std::string address = "127.0.0.1";  // numeric
@@ -47,18 +49,12 @@ struct InboundMessage {
 
 class ServerLink {
  public:
-  // One that is open.
+  // kBusy: every port of the range is taken.
   static Result<std::unique_ptr<ServerLink>> bind(ZmqContext& context, const ServerOptions& options,
                                                   const CurveKeyPair& keys);
-  // Not open yet: its port is known, and nobody is accepted there. kBusy: every port of the range is taken.
-  static Result<std::unique_ptr<ServerLink>> listen(ZmqContext& context, const ServerOptions& options,
-                                                    const CurveKeyPair& keys);
   ~ServerLink();
   ServerLink(const ServerLink&) = delete;
   ServerLink& operator=(const ServerLink&) = delete;
-
-  // Once: from now on those are let in whom the ZapHandler knows.
-  Status open();
 
   std::uint16_t port() const { return port_; }
   // To close it to new connections, from any thread.
@@ -79,8 +75,7 @@ class ServerLink {
   LinkCounters counters();
 
  private:
-  ServerLink(std::unique_ptr<ZmqSocket> socket, std::unique_ptr<ZmqMonitor> monitor, UniqueFd listener,
-             const ServerOptions& options);
+  ServerLink(std::unique_ptr<ZmqSocket> socket, std::unique_ptr<ZmqMonitor> monitor, const ServerOptions& options);
   bool receive_one(std::optional<InboundMessage>& message);
   std::optional<InboundMessage> accept(std::vector<ZmqFrame>& frames);
 
@@ -88,9 +83,7 @@ class ServerLink {
   std::unique_ptr<ZmqMonitor> monitor_;
   std::size_t message_bytes_;
   std::uint16_t port_ = 0;
-  std::string endpoint_;
-  UniqueFd waiting_;  // the listener while this is not open; then it is libzmq's
-  const int listener_;
+  int listener_ = -1;  // libzmq's
   LinkCounters counters_;
   PeerBudget budget_;
   const std::uint64_t unread_bytes_;

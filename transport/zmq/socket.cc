@@ -2,6 +2,7 @@
 
 #include <zmq.h>
 
+#include <array>
 #include <cerrno>
 
 #include "transport/base/text.h"
@@ -82,6 +83,15 @@ Status ZmqSocket::bind(const std::string& endpoint) {
 Status ZmqSocket::connect(const std::string& endpoint) {
   if (zmq_connect(used(), endpoint.c_str()) == 0) return {};
   return zmq_error(text("connecting to ", endpoint), errno);
+}
+
+Result<std::string> ZmqSocket::last_endpoint() const {
+  std::array<char, 256> buffer{};
+  std::size_t size = buffer.size();
+  if (zmq_getsockopt(native_, ZMQ_LAST_ENDPOINT, buffer.data(), &size) != 0) {
+    return zmq_error("asking for the bound endpoint", errno);
+  }
+  return std::string(buffer.data());
 }
 
 Status ZmqSocket::send(std::span<ZmqFrame> frames) {

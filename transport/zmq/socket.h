@@ -44,6 +44,7 @@ class ZmqSocket {
 
   Status bind(const std::string& endpoint);
   Status connect(const std::string& endpoint);
+  Result<std::string> last_endpoint() const;
 
   // kBusy: the queue is full, or there is no peer yet. kGone: a ROUTER does not know the peer, or it left midway.
   // The frames are consumed if and only if the message was accepted, or was lost with a peer that left midway.

@@ -6,7 +6,7 @@
 // It starts before the first bind and ends after the last ServerLink. Should its thread end otherwise, the process is
 // aborted: without a handler libzmq 4.3.4 may let every key in.
 //
-// Thread: the owner's, replace() any; it runs one of its own. Lifetime: within the context's.
+// Thread: the owner's; it runs one of its own. Lifetime: within the context's.
 
 #include <functional>
 #include <memory>
@@ -52,7 +52,7 @@ class ZapHandler {
 
 // Proves, over loopback TCP and in some milliseconds, that a key of the table is let in and another one refused. It
 // publishes a table of its own by `publish` (ZapHandler::replace), so it runs before the first real one. An error means
-// that nothing may be opened. `stop`: a descriptor that ends it when it is readable; -1: there is none.
-Status zap_self_test(ZmqContext& context, const std::function<Status(AllowTable)>& publish, int stop = -1);
+// that nothing may be bound.
+Status zap_self_test(ZmqContext& context, const std::function<Status(AllowTable)>& publish);
 
 }  // namespace monarch
