@@ -6,7 +6,7 @@ A test says in its environment (meson.build) what it weighs:
 One that must be alone among its like is `is_parallel: false`.
 
 What takes a processor or more computes, and goes on beside what waits, at a lower priority: that keeps the machine busy, and is not felt by
-what must answer in time. Each of the two kinds has all of the processors to share out.
+what must answer in time. Each of the two kinds has all of the processors to share out, or what others leave of them.
 
 A test that has used MODEST_PATIENCE times its limit in seconds of processors, it and all that it started, gets TERM, and half a minute later
 KILL; so does one, or a case that took its turn, which has gone on for HANGS times its limit by the clock (as modest, MODEST_PATIENCE times that). Both are longer on a machine that is
@@ -210,7 +210,7 @@ class Pool:
     def _fits(self, program):
         """Beside those of its kind."""
         weight = sum(other.weight() for other in self._running if other.computes == program.computes)
-        return weight + program.next_share <= processors() + 1e-6 or weight == 0
+        return weight + program.next_share <= to_share_out() + 1e-6 or weight == 0
 
     def _fill(self):
         """Who asks comes before who has not begun."""
@@ -271,6 +271,12 @@ class Pool:
 
 def processors():
     return machine.processors()
+
+
+def to_share_out():
+    """So many processors: where others want them, too, what those leave of them."""
+    factor = machine_factor()
+    return processors() / factor if factor >= CROWDED else processors()
 
 
 @functools.cache

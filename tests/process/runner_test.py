@@ -53,6 +53,12 @@ class Runner(harness.MonarchTest):
         tally, ended = self.ended("".join(f"@tap.takes(16)\ndef test_{i}(self): {alone}\n" for i in range(4)))
         self.assertEqual((tally.passed, tally.failed), (4, 0), ended.output)
 
+    def test_cases_are_fewer_side_by_side_where_others_want_the_machine_too(self):
+        alone = "assert not os.path.exists('busy'); open('busy', 'w').close(); time.sleep(0.05); os.unlink('busy')"
+        with unittest.mock.patch.object(runner, "machine_factor", lambda: 100.0):
+            tally, ended = self.ended("".join(f"def test_{i}(self): {alone}\n" for i in range(4)))
+        self.assertEqual((tally.passed, tally.failed), (4, 0), ended.output)
+
     def test_one_that_hangs_is_ended_and_named_and_the_others_are_not(self):
         tally, ended = self.ended("def test_good(self): pass\ndef test_stuck(self): time.sleep(600)\n", limit=1)
         self.assertEqual((tally.passed, tally.failed), (1, 1), ended.output)
