@@ -5,6 +5,7 @@
 
 #include "supervisor/core/job/some_of.h"
 #include "supervisor/core/recovery/lifetime.h"
+#include "supervisor/core/state/job_life.h"
 #include "transport/base/assert.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/limits.h"
@@ -129,7 +130,7 @@ Instant JobCore::next_deadline() const {
 
 void JobCore::on(const JobBegun& event) {
   MONARCH_ASSERT(state_.phase == JobPhase::kNew);
-  state_.phase = JobPhase::kStarting;
+  to(state_, JobPhase::kStarting);
   state_.job = event.job;
   state_.term = event.term;
   state_.boot_id = event.boot_id;

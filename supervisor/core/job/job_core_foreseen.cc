@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "supervisor/core/job/job_core.h"
+#include "supervisor/core/state/gang_life.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
@@ -120,7 +121,7 @@ bool JobCore::all_ended_well(MeshId mesh, GangId g) const {
 
 // However its ranks ended: they were told to, or were killed by who takes their hosts.
 void JobCore::ended_as_foreseen(MeshId mesh, GangId g) {
-  gang(mesh, g).phase = GangPhase::kFailed;
+  to(gang(mesh, g), GangPhase::kFailed);
   gang(mesh, g).failure.reset();
   say_of_gang(mesh, g, EventKind::kGangEnded, Severity::kInfo,
               text("has ended, and is not started again: ", state_.foreseen->why));

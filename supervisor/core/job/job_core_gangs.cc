@@ -8,6 +8,8 @@
 
 #include "supervisor/core/job/job_core.h"
 #include "supervisor/core/recovery/failure_details.h"
+#include "supervisor/core/state/gang_life.h"
+#include "supervisor/core/state/rank_life.h"
 #include "transport/base/assert.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
@@ -67,9 +69,9 @@ void JobCore::on(const RankChanged& event) {
   switch (event.report.phase) {
     case RankPhase::kGated: break;  // START was obeyed; nothing follows from it before the gate is passed
     case RankPhase::kRunning:
-      if (slot.stage == RankStage::kStarting) slot.stage = RankStage::kRunning;
+      if (slot.stage == RankStage::kStarting) to(slot, RankStage::kRunning);
       break;
-    case RankPhase::kStopping: slot.stage = RankStage::kStopping; break;
+    case RankPhase::kStopping: to(slot, RankStage::kStopping); break;
     case RankPhase::kWedged:
       note_wedged(event, text(mesh_spec(id.mesh).name, "/", id.rank.value()));
       fence_by(state, event.host);
@@ -86,7 +88,7 @@ void JobCore::on(const RankChanged& event) {
   }
   if (event.report.end.kind != EndKind::kNone && !slot.reaped) record_end(event, state, slot);
   if (event.report.phase == RankPhase::kEnded || event.report.phase == RankPhase::kWedged) {
-    slot.stage = RankStage::kEnded;
+    to(slot, RankStage::kEnded);
     waits_due_ = true;  // nobody of its gang may live on this host any more, though some do elsewhere
   }
   if (slot.reaped && is_failure(slot.end)) gang_failed(id.mesh, g, event.step ? event.step_at : Instant::never());
@@ -139,7 +141,7 @@ void JobCore::gang_failed(MeshId mesh, GangId g, Instant alive_at) {
   if (state_.foreseen) return;  // those of it that live may save what they have
   const bool worked = state.time.bin == TimeBin::kNew || state.time.bin == TimeBin::kRedone;
   if (worked && alive_at < now_) enter(state.time, TimeBin::kStill, alive_at);
-  state.phase = GangPhase::kFailing;
+  to(state, GangPhase::kFailing);
   state.cause_deadline = now_ + cause_window();
   tell_peers_of(mesh, g, "peer_lost");
   const StopPolicy& policy = mesh_spec(mesh).stop;
@@ -164,7 +166,7 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
   }
   if (started && placed) standby_is_placed(mesh, g);
   if (state.phase == GangPhase::kStarting && started) {
-    state.phase = GangPhase::kRunning;
+    to(state, GangPhase::kRunning);
     say_of_gang(mesh, g, EventKind::kGangRunning, Severity::kInfo, text("is running", since_failure(state)),
                 {{"launch_ms", text((now_ - state.started_at).count_milliseconds())}});
     if (recovers(state)) tell_peers_of(mesh, g, "peer_back");
@@ -187,7 +189,7 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
   switch (state.phase) {
     case GangPhase::kRunning:
       if (state_.foreseen && !all_ended_well(mesh, g)) return ended_as_foreseen(mesh, g);
-      state.phase = GangPhase::kDone;
+      to(state, GangPhase::kDone);
       waits_due_ = true;
       note_recovered(state_.drill, mesh, g);
       say_of_gang(mesh, g, EventKind::kGangDone, Severity::kInfo, "is done");
@@ -197,11 +199,11 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
       if (state_.foreseen && !state.cause_decided) return ended_as_foreseen(mesh, g);
       decide_cause(mesh, g);
       if (recovers(state) && !starts_nothing()) return await_next(mesh, g);
-      state.phase = GangPhase::kFailed;
+      to(state, GangPhase::kFailed);
       return;
     case GangPhase::kStopping:
       if (!state.asked.empty() && !starts_nothing()) return start_as_asked(mesh, g);
-      state.phase = GangPhase::kStopped;
+      to(state, GangPhase::kStopped);
       say_of_gang(mesh, g, EventKind::kGangStopped, Severity::kInfo, "has stopped");
       return;
     case GangPhase::kWaiting:

@@ -7,6 +7,8 @@
 #include "supervisor/core/job/job_core.h"
 #include "supervisor/core/recovery/restart_budget.h"
 #include "supervisor/core/state/host_life.h"
+#include "supervisor/core/state/preparation_life.h"
+#include "supervisor/core/state/rank_life.h"
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
 #include "transport/messages/launch.h"
@@ -230,14 +232,14 @@ void JobCore::lose_host(HostId id, const std::string& why, std::optional<Duratio
 
 // The host has ended, or is given up: nothing more will be heard of its ranks.
 void JobCore::mark_ranks_lost(HostId id) {
-  host(id).preparation.phase = PreparePhase::kNone;
+  to(host(id).preparation, PreparePhase::kNone);
   host(id).preparation.deadline = Instant::never();
   lose_standby_on(id);
   each_gang([&](MeshId m, GangId g) {
     bool changed = false;
     for (const RankId& r : placement_.ranks_of(m, g, id)) {
       if (!lives(rank(r).stage)) continue;
-      rank(r).stage = RankStage::kLost;
+      to(rank(r), RankStage::kLost);
       changed = true;
     }
     if (changed && host(id).fence > now_) fence_by(gang(m, g), id);

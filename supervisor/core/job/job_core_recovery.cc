@@ -7,6 +7,7 @@
 #include "supervisor/core/job/occupants.h"
 #include "supervisor/core/job/some_of.h"
 #include "supervisor/core/recovery/restart_budget.h"
+#include "supervisor/core/state/gang_life.h"
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
 
@@ -85,7 +86,7 @@ void JobCore::note_failure(MeshId mesh, GangId g, Verdict verdict, const Recover
 void JobCore::await_next(MeshId mesh, GangId g) {
   GangState& state = gang(mesh, g);
   MONARCH_ASSERT_BECAUSE(!starts_nothing(), "what ends the job starts nothing");
-  state.phase = GangPhase::kWaiting;
+  to(state, GangPhase::kWaiting);
   state.was_ready = false;
   state.ports.clear();
   for (const RankId& id : placement_.ranks_of(mesh, g)) {
@@ -174,7 +175,7 @@ void JobCore::progress_is_due(MeshId mesh, GangId g) {
   state.hung_because = text("not ready within start_timeout (", to_text(spec_.start_timeout), ")",
                             late_since(state.late_before), ": waiting for ", some_of(missing));
   if (state.phase != GangPhase::kReserving) return gang_failed(mesh, g);
-  state.phase = GangPhase::kFailing;  // nothing of it runs
+  to(state, GangPhase::kFailing);  // nothing of it runs
   check_gang(mesh, g);
 }
 

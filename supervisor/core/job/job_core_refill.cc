@@ -7,6 +7,7 @@
 #include "supervisor/core/job/occupants.h"
 #include "supervisor/core/recovery/restart_budget.h"
 #include "supervisor/core/spec/given_times.h"
+#include "supervisor/core/state/gang_life.h"
 #include "supervisor/core/state/host_life.h"
 #include "transport/base/assert.h"
 #include "transport/base/exit_code.h"
@@ -252,7 +253,7 @@ void JobCore::give_up(MeshId mesh, GangId g, HostId where, const Recovery& why) 
   verdict.cause.rule = why.rule;
   state.failure.reset();
   if (!mesh_spec(mesh).sidecar) return fail_job(std::move(verdict));
-  state.phase = GangPhase::kFailed;
+  to(state, GangPhase::kFailed);
   say_of_gang(mesh, g, EventKind::kGangFailed, Severity::kWarning,
               text("is given up: ", verdict.reason, " [a sidecar does not decide: the job goes on without it]"));
   if (!state.ever_ready) sidecar_never_ready(mesh, g, std::move(verdict));

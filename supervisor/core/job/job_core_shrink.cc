@@ -6,6 +6,7 @@
 #include "supervisor/core/job/job_core.h"
 #include "supervisor/core/job/occupants.h"
 #include "supervisor/core/job/some_of.h"
+#include "supervisor/core/state/gang_life.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -30,7 +31,7 @@ bool JobCore::may_park(MeshId mesh) const {
 
 void JobCore::park(MeshId mesh, GangId g, HostId where, const std::string& rule) {
   GangState& state = gang(mesh, g);
-  state.phase = GangPhase::kParked;
+  to(state, GangPhase::kParked);
   state.failure.reset();
   state.ports.clear();
   waits_due_ = true;
@@ -70,7 +71,7 @@ void JobCore::regrow() {
     verdict.reason = verdict.cause.summary;
     state.failure = std::move(verdict);
     state.not_before = now_;
-    state.phase = GangPhase::kWaiting;
+    to(state, GangPhase::kWaiting);
     waits_due_ = true;
     if (!has_parked()) state_.refusals = 0;
     say_of_gang(m, g, EventKind::kGangReturning, Severity::kInfo, "returns: a host is connected for each of its slots");

@@ -7,6 +7,7 @@
 #include "supervisor/core/job/job_core.h"
 #include "supervisor/core/job/occupants.h"
 #include "supervisor/core/job/some_of.h"
+#include "supervisor/core/state/gang_life.h"
 #include "supervisor/core/state/host_life.h"
 #include "transport/base/assert.h"
 #include "transport/base/exit_code.h"
@@ -225,7 +226,7 @@ void JobCore::give_up_reservations(std::uint32_t slot) {
 void JobCore::give_up_reservation(MeshId mesh, GangId g) {
   GangState& state = gang(mesh, g);
   if (state.phase != GangPhase::kReserving) return;
-  state.phase = GangPhase::kWaiting;
+  to(state, GangPhase::kWaiting);
   state.ports.clear();
 }
 

@@ -7,6 +7,7 @@
 #include "supervisor/core/job/job_core.h"
 #include "supervisor/core/spec/rank_texts.h"
 #include "supervisor/core/state/first_cause.h"
+#include "supervisor/core/state/preparation_life.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
 #include "transport/messages/describe_end.h"
@@ -48,12 +49,12 @@ void JobCore::tend_spares() {
 
 void JobCore::begin_preparing(HostId id) {
   Preparation& preparation = host(id).preparation;
-  preparation = Preparation{.phase = PreparePhase::kStarting,
-                            .generation = {state_.term, preparation.generation.counter + 1},
+  preparation = Preparation{.generation = {state_.term, preparation.generation.counter + 1},
                             .began = now_,
                             .deadline = now_ + spec_.prepare().timeout,
                             .late_before = state_.late,
                             .ended_because = {}};
+  to(preparation, PreparePhase::kStarting);
   actions_.emplace_back(SendStart{id, prepare_message(id)});
   const std::string& name = hosts_[id.value()].name;
   JobEvent event =
@@ -93,7 +94,7 @@ void JobCore::stop_preparing(HostId id, const std::string& why) {
   if (!lives(preparation.phase)) return;
   const bool told = preparation.phase == PreparePhase::kStopping && !preparation.ended_because.empty();
   if (told && !state_.kill_ordered) return;
-  preparation.phase = PreparePhase::kStopping;
+  to(preparation, PreparePhase::kStopping);
   if (!told) preparation.ended_because = why;
   preparation.deadline = now_ + kPrepareGrace + limits::kKillDeadline + kStopMargin;
   actions_.emplace_back(SendStop{id, stop_prepare_message(id)});
@@ -119,7 +120,7 @@ void JobCore::on_prepare_changed(const RankChanged& event, HostId id) {
   switch (event.report.phase) {
     case RankPhase::kGated: return;  // START was obeyed
     case RankPhase::kRunning:
-      if (preparation.phase == PreparePhase::kStarting) preparation.phase = PreparePhase::kRunning;
+      if (preparation.phase == PreparePhase::kStarting) to(preparation, PreparePhase::kRunning);
       return;
     case RankPhase::kStopping: return;  // by us, whose order is known, or by its end, which is told
     case RankPhase::kWedged:
@@ -133,7 +134,7 @@ void JobCore::preparation_ended(HostId id, const RankEnd& end) {
   Preparation& preparation = host(id).preparation;
   const std::string& name = hosts_[id.value()].name;
   const bool good = preparation.ended_because.empty() && !is_failure(end);
-  preparation.phase = good ? PreparePhase::kPrepared : PreparePhase::kUnprepared;
+  to(preparation, good ? PreparePhase::kPrepared : PreparePhase::kUnprepared);
   preparation.deadline = Instant::never();
   waits_due_ = true;  // a gang may have waited for the host
   if (state_.phase > JobPhase::kRunning) return;

@@ -9,6 +9,8 @@
 #include "supervisor/core/job/rank_env.h"
 #include "supervisor/core/recovery/restart_budget.h"
 #include "supervisor/core/state/first_cause.h"
+#include "supervisor/core/state/rank_life.h"
+#include "supervisor/core/state/standby_life.h"
 #include "transport/base/assert.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
@@ -87,7 +89,7 @@ std::vector<HostId> JobCore::hosts_for_standby(MeshId mesh) const {
 
 void JobCore::begin_standby(MeshId m, std::uint32_t s, std::vector<HostId> hosts) {
   StandbyState& standby = state_.meshes[m.value()].standby[s];
-  standby.phase = StandbyPhase::kReserving;
+  to(standby, StandbyPhase::kReserving);
   standby.generation = {state_.term, standby.generation.counter + 1};
   standby.hosts = std::move(hosts);
   standby.held.clear();
@@ -113,9 +115,10 @@ void JobCore::begin_standby(MeshId m, std::uint32_t s, std::vector<HostId> hosts
 void JobCore::start_standby(MeshId m, std::uint32_t s) {
   StandbyState& standby = state_.meshes[m.value()].standby[s];
   if (standby.phase != StandbyPhase::kReserving || standby.held.size() < standby.hosts.size()) return;
-  standby.phase = StandbyPhase::kStarting;
+  to(standby, StandbyPhase::kStarting);
   note_place(standby.places, standby.generation, standby.hosts);
-  standby.ranks.assign(mesh_spec(m).gang_size(), StandbyRankState{.stage = RankStage::kStarting});
+  standby.ranks.assign(mesh_spec(m).gang_size(), StandbyRankState{});
+  for (StandbyRankState& rank : standby.ranks) to(rank, RankStage::kStarting);
   for (std::size_t h = 0; h < standby.hosts.size(); ++h) {
     actions_.emplace_back(SendStart{standby.hosts[h], standby_start_message(m, s, h)});
   }
@@ -147,21 +150,21 @@ void JobCore::on_standby_changed(const RankChanged& event, const StandbyPlace& p
   StandbyRankState& rank = standby.ranks[place.index];
   rank.output_complete = rank.output_complete || event.report.output_complete;
   // It has become a rank of a gang, which was told first: what it wrote as a standby is on its way.
-  if (rank.stage == RankStage::kLost && event.report.phase == RankPhase::kEnded) rank.stage = RankStage::kEnded;
+  if (rank.stage == RankStage::kLost && event.report.phase == RankPhase::kEnded) to(rank, RankStage::kEnded);
   if (!lives(rank.stage)) return;
   rank.pid = event.report.pid;
   rank.at_gate = rank.at_gate || event.report.at_gate;
   switch (event.report.phase) {
     case RankPhase::kGated: break;
     case RankPhase::kRunning:
-      if (rank.stage == RankStage::kStarting) rank.stage = RankStage::kRunning;
+      if (rank.stage == RankStage::kStarting) to(rank, RankStage::kRunning);
       break;
-    case RankPhase::kStopping: rank.stage = RankStage::kStopping; break;
+    case RankPhase::kStopping: to(rank, RankStage::kStopping); break;
     case RankPhase::kWedged:
       note_wedged(event, text("standby ", place.standby, " of ", mesh_spec(place.mesh).name));
-      rank.stage = RankStage::kEnded;
+      to(rank, RankStage::kEnded);
       break;
-    case RankPhase::kEnded: rank.stage = RankStage::kEnded; break;
+    case RankPhase::kEnded: to(rank, RankStage::kEnded); break;
   }
   if (event.report.end.kind != EndKind::kNone) {
     standby_failed(place.mesh, place.standby,
@@ -190,7 +193,7 @@ void JobCore::stop_standby(MeshId m, std::uint32_t s) {
   if (standby.phase == StandbyPhase::kWaiting) return;
   if (standby.phase == StandbyPhase::kStopping && !state_.kill_ordered) return;
   if (standby.phase == StandbyPhase::kReserving) let_go_of_reservation(m, s);
-  standby.phase = StandbyPhase::kStopping;
+  to(standby, StandbyPhase::kStopping);
   // Nothing starts where it has not ended, whatever ports are on their way (I18).
   if (standby.place) give_up_reservation(m, *standby.place);
   standby.place.reset();
@@ -200,7 +203,7 @@ void JobCore::stop_standby(MeshId m, std::uint32_t s) {
     if (!message.ranks.empty()) actions_.emplace_back(SendStop{standby.hosts[h], std::move(message)});
   }
   for (StandbyRankState& rank : standby.ranks) {
-    if (lives(rank.stage)) rank.stage = RankStage::kStopping;
+    if (lives(rank.stage)) to(rank, RankStage::kStopping);
   }
   check_standby(m, s);
 }
@@ -216,13 +219,13 @@ void JobCore::check_standby(MeshId m, std::uint32_t s) {
       return rank.stage == RankStage::kRunning && rank.at_gate;
     });
     if (!whole) return;
-    standby.phase = StandbyPhase::kAtGate;
+    to(standby, StandbyPhase::kAtGate);
     standby.deadline = Instant::never();
     standby.failures = 0;
     return say_of_standby(m, s, EventKind::kStandbyReady, Severity::kInfo, "is at its gate");
   }
   if (standby.phase != StandbyPhase::kStopping || any_lives(standby)) return;
-  standby.phase = StandbyPhase::kWaiting;
+  to(standby, StandbyPhase::kWaiting);
   standby.deadline = Instant::never();
   waits_due_ = true;  // a gang may have waited for its hosts
 }
@@ -234,7 +237,7 @@ void JobCore::lose_standby_on(HostId id) {
     bool lost = here && standby.phase == StandbyPhase::kReserving;
     for (std::size_t i = 0; i < standby.ranks.size(); ++i) {
       if (standby.hosts[i / mesh_spec(m).per_host()] != id || !lives(standby.ranks[i].stage)) continue;
-      standby.ranks[i].stage = RankStage::kLost;
+      to(standby.ranks[i], RankStage::kLost);
       lost = true;
     }
     if (!lost) return;
@@ -285,7 +288,7 @@ void JobCore::standby_takes(MeshId m, GangId g) {
     forget_older(state_.reallocations, policy.window, now_);
     state_.reallocations.push_back(now_);
   }
-  found->phase = StandbyPhase::kGiven;
+  to(*found, StandbyPhase::kGiven);
   found->place = g;
   const auto s = static_cast<std::uint32_t>(found - all.begin());
   say_of_standby(m, s, EventKind::kStandbyTaken, Severity::kInfo, text("takes the place of gang ", g.value()));
@@ -323,10 +326,10 @@ void JobCore::standby_is_placed(MeshId m, GangId g) {
   for (std::size_t i = 0; i < placed.size(); ++i) {
     const RankState& became = rank(placed[i]);
     const bool left = became.pid == 0 && became.stage == RankStage::kEnded;
-    if (!left && lives(standby.ranks[i].stage)) standby.ranks[i].stage = RankStage::kLost;
+    if (!left && lives(standby.ranks[i].stage)) to(standby.ranks[i], RankStage::kLost);
   }
   if (any_lives(standby)) return stop_standby(m, *s);
-  standby.phase = StandbyPhase::kWaiting;
+  to(standby, StandbyPhase::kWaiting);
   standby.place.reset();
 }
 

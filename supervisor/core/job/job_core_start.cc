@@ -6,6 +6,8 @@
 #include "supervisor/core/job/job_core.h"
 #include "supervisor/core/job/rank_env.h"
 #include "supervisor/core/spec/hostlist.h"
+#include "supervisor/core/state/gang_life.h"
+#include "supervisor/core/state/rank_life.h"
 #include "transport/base/assert.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
@@ -92,7 +94,7 @@ void JobCore::reserve_for(MeshId mesh, GangId g) {
   });
   if (!free) return;
   GangState& state = gang(mesh, g);
-  state.phase = GangPhase::kReserving;
+  to(state, GangPhase::kReserving);
   state.generation = Generation{state_.term, state.generation.counter + 1};
   begin_generation(state);
   state.ports.assign(hosts.size(), HostPorts{});
@@ -122,7 +124,7 @@ void JobCore::fail_start(MeshId mesh, HostId where, const std::string& what) {
     const bool waits_here =
         state.phase == GangPhase::kReserving && placement_.range_of(mesh, GangId(g), where).count > 0;
     if (!waits_here || !state.ever_ready) continue;
-    state.phase = GangPhase::kFailed;
+    to(state, GangPhase::kFailed);
     state.failure.reset();
     say_of_gang(mesh, GangId(g), EventKind::kGangFailed, Severity::kWarning,
                 text("is given up: ", hosts_[where.value()].name, ": ", what,
@@ -187,12 +189,13 @@ void JobCore::on(const PortsReserved& event) {
 
 void JobCore::start_gang(MeshId mesh, GangId g) {
   GangState& state = gang(mesh, g);
-  state.phase = GangPhase::kStarting;
+  to(state, GangPhase::kStarting);
   state.commits.resumed = state.commits.newest;
   note_place(state.places, state.generation, placement_.hosts_of(mesh, g));
   for (const RankId& id : placement_.ranks_of(mesh, g)) {
     forget_owed(id);
-    rank(id) = RankState{.stage = RankStage::kStarting};
+    rank(id) = RankState{};
+    to(rank(id), RankStage::kStarting);
   }
   std::vector<std::string> names;
   for (const HostId id : placement_.hosts_of(mesh, g)) {

@@ -5,6 +5,9 @@
 
 #include "supervisor/core/job/job_core.h"
 #include "supervisor/core/recovery/lifetime.h"
+#include "supervisor/core/state/gang_life.h"
+#include "supervisor/core/state/job_life.h"
+#include "supervisor/core/state/rank_life.h"
 #include "transport/base/assert.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/json.h"
@@ -42,7 +45,7 @@ void JobCore::fail_job(Verdict verdict) {
   if (!state_.verdict) state_.verdict = std::move(verdict);
   forget_deadlines();
   if (state_.phase >= JobPhase::kStopping) return;
-  state_.phase = JobPhase::kStopping;
+  to(state_, JobPhase::kStopping);
   if (state_.verdict->exit_code != 0) {
     const bool asked = state_.verdict->cause.kind == CauseKind::kRequest;
     emit(event_of(EventKind::kJobStopping, asked ? Severity::kInfo : Severity::kWarning,
@@ -108,7 +111,7 @@ void JobCore::check_running() {
   for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
     if (!is_ready(MeshId(m))) return;
   }
-  state_.phase = JobPhase::kRunning;
+  to(state_, JobPhase::kRunning);
   state_.start_deadline = Instant::never();
   if (spec_.lifetime.max < Duration::forever()) {
     state_.lifetime_deadline = now_ + spec_.lifetime.max;
@@ -138,7 +141,7 @@ void JobCore::check_ended() {
   if (state_.phase == JobPhase::kStopping) {
     check_stopping();
     if (highest_stage() || is_preparing() || any_standby_lives()) return;
-    state_.phase = JobPhase::kDraining;
+    to(state_, JobPhase::kDraining);
     state_.drain_deadline = now_ + drain_patience();
   }
   if (state_.phase == JobPhase::kDraining) {
@@ -155,7 +158,7 @@ void JobCore::check_ended() {
     }
     for (HostState& host : state_.hosts) host.owed.clear();
     state_.drain_deadline = Instant::never();
-    state_.phase = JobPhase::kShuttingDown;
+    to(state_, JobPhase::kShuttingDown);
     shut_down_hosts();
   }
   if (state_.phase == JobPhase::kShuttingDown) finish();
@@ -172,7 +175,7 @@ void JobCore::finish() {
     }
   }
   tell_failed_hosts(*state_.verdict);
-  state_.phase = JobPhase::kEnded;
+  to(state_, JobPhase::kEnded);
   const bool failed = state_.verdict->outcome == Outcome::kFailed;
   emit(event_of(EventKind::kJobEnded, failed ? Severity::kError : Severity::kInfo,
                 text("ended with exit code ", state_.verdict->exit_code, ": ", state_.verdict->reason)));
@@ -186,10 +189,10 @@ void JobCore::stop_gang(MeshId mesh, GangId g, std::int32_t signal, Duration gra
   switch (state.phase) {
     case GangPhase::kWaiting:
     case GangPhase::kReserving:
-    case GangPhase::kParked: state.phase = GangPhase::kStopped; return;  // no process was started
+    case GangPhase::kParked: to(state, GangPhase::kStopped); return;  // no process was started
     case GangPhase::kStarting:
     case GangPhase::kRunning:
-      state.phase = GangPhase::kStopping;
+      to(state, GangPhase::kStopping);
       begins = true;
       break;
     case GangPhase::kFailing:
@@ -207,7 +210,7 @@ void JobCore::stop_gang(MeshId mesh, GangId g, std::int32_t signal, Duration gra
     if (!message.ranks.empty()) actions_.emplace_back(SendStop{id, std::move(message)});
   }
   for (const RankId& id : placement_.ranks_of(mesh, g)) {
-    if (lives(rank(id).stage)) rank(id).stage = RankStage::kStopping;
+    if (lives(rank(id).stage)) to(rank(id), RankStage::kStopping);
   }
   check_gang(mesh, g);
 }
