@@ -32,15 +32,16 @@ class Case(unittest.TestCase):
 
 
 class Runner(harness.MonarchTest):
-    def ended(self, cases, share="0.2", limit=30, **more):
+    def ended(self, cases, share="0.2", limit=30, shares=None, **more):
         """What became of a program with these methods: its tally and runner.Ended."""
         program = self.write("program.py", HEAD.format(folder=os.path.dirname(os.path.abspath(__file__))) +
                              textwrap.indent(textwrap.dedent(cases), "    ") + "\ntap.main()\n")
         test = {"name": "program", "cmd": [sys.executable, "-B", program], "is_parallel": True, "workdir": self.path("work"), "protocol": "tap",
                 "env": {"MONARCH_TEST_CASE_SHARE": share}, "timeout": limit, **more}
         found, pool = [], runner.Pool(lambda *_: None)
-        pool.add(runner.Program(test, found.append))
-        pool.run()
+        with unittest.mock.patch.object(runner, "to_share_out", lambda: shares or runner.processors()):
+            pool.add(runner.Program(test, found.append))
+            pool.run()
         return results.read(found[0], test, self.folder), found[0]
 
     def test_cases_that_wait_run_side_by_side(self):
@@ -55,8 +56,10 @@ class Runner(harness.MonarchTest):
 
     def test_cases_are_fewer_side_by_side_where_others_want_the_machine_too(self):
         alone = "assert not os.path.exists('busy'); open('busy', 'w').close(); time.sleep(0.05); os.unlink('busy')"
-        with unittest.mock.patch.object(runner, "machine_factor", lambda: 100.0):
-            tally, ended = self.ended("".join(f"def test_{i}(self): {alone}\n" for i in range(4)))
+        for factor, left in ((1.0, runner.processors()), (4.0, runner.processors() / 4)):
+            with unittest.mock.patch.object(runner, "machine_factor", lambda factor=factor: factor):
+                self.assertEqual(runner.to_share_out(), left)
+        tally, ended = self.ended("".join(f"def test_{i}(self): {alone}\n" for i in range(4)), shares=0.2)
         self.assertEqual((tally.passed, tally.failed), (4, 0), ended.output)
 
     def test_one_that_hangs_is_ended_and_named_and_the_others_are_not(self):

@@ -1,7 +1,7 @@
 #pragma once
 
-// PreparationLife: how far a spare is warmed, from one worker to the next. Who decides says it by to(); nobody else writes
-// its phase.
+// PreparationLife: how far a spare is warmed, from one worker to the next. Who decides says it by to(); nobody else
+// writes its phase.
 //
 //   none → starting → running → prepared, unprepared
 //     starting, running → stopping → unprepared
