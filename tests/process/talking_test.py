@@ -54,10 +54,10 @@ class Progress(TalkingTest):
         run = self.start("run", self.python_job(
             "monarch.status('loading')\nmonarch.step(17)\nmonarch.metric('loss', 2.5)\nmonarch.metric('norm', float('nan'))\n"
             "monarch.phase('checkpoint')\n" + SLEEP, slots=2))
-        rank = self.wait_for_rank(self.said(step=17, phase="checkpoint", status="loading"), number=1)
-        self.assertEqual(rank["progress"]["metrics"], {"loss": 2.5, "norm": "nan"})
+        whole = self.said(step=17, phase="checkpoint", status="loading", metrics={"loss": 2.5, "norm": "nan"})
+        rank = self.wait_for_rank(whole, number=1)
         self.assertLess(rank["progress"]["age_milliseconds"], 30_000)
-        self.wait_for_rank(self.said(step=17), number=0)
+        self.wait_for_rank(whole, number=0)
         text = self.monarch("status").out
         self.assertRegex(text, r"  RANK  HOST  PHASE +PID +GENERATION  READY  STEP  IN +METRICS +STATUS +SAID +END\n"
                                r"  0     v1    running +\d+ +1 +yes +17 +checkpoint  loss 2.5, norm nan  loading +[\d.m]+s ago")
