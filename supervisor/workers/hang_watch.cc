@@ -25,7 +25,10 @@ constexpr Duration kUnwatchedAfter = Duration::seconds(60);
 }  // namespace
 
 HangWatch::HangWatch(const JobCore& core, HangWatchHandlers handlers)
-    : core_(core), handlers_(std::move(handlers)), watch_(core.spec()) {
+    : core_(core), handlers_(std::move(handlers)), watch_(core.spec(), [&core](RankId id) {
+        const RankState& rank = core.state().meshes[id.mesh.value()].ranks[id.rank.value()];
+        return lives(rank.stage) && !rank.reaped;
+      }) {
   for (std::uint32_t m = 0; m < core.spec().meshes.size(); ++m) {
     for (std::uint32_t r = 0; r < core.spec().meshes[m].size(); ++r) update({MeshId(m), Rank(r)});
   }

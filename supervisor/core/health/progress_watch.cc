@@ -66,7 +66,7 @@ std::string describe(Standstill standstill) {
   return {};
 }
 
-ProgressWatch::ProgressWatch(const JobSpec& spec) : spec_(spec) {}
+ProgressWatch::ProgressWatch(const JobSpec& spec, Runs runs) : spec_(spec), runs_(std::move(runs)) {}
 
 const HangPolicy& ProgressWatch::policy_of(MeshId mesh) const { return spec_.meshes[mesh.value()].supervision.hang; }
 
@@ -104,8 +104,11 @@ std::optional<RankHung> ProgressWatch::heard(HostId host, const RankReport& repo
   if (gang.generation != report.process.generation) {
     gang.generation = report.process.generation;
     gang.told = false;
+    gang.heard.clear();
+    gang.unheard_from = 0;
     gang.traced.clear();
   }
+  const bool is_whole = is_heard(key, gang, report.process.rank);
   if (report.phase != RankPhase::kRunning) {
     ranks_.erase(report.process.rank);
     gang.traced.erase(report.process.rank);
@@ -121,7 +124,7 @@ std::optional<RankHung> ProgressWatch::heard(HostId host, const RankReport& repo
     gang.traced.erase(report.process.rank);
   }
   listen(key, gang, rank, report, sent_at);
-  if (gang.told || suspended(key, gang)) return std::nullopt;
+  if (!is_whole || gang.told || suspended(key, gang)) return std::nullopt;
   auto verdict = stands_still(key, gang, report.process.rank);
   const bool stands = verdict.has_value();
   if (!verdict) verdict = falls_silent(key, gang, report.process.rank);
@@ -185,6 +188,20 @@ void ProgressWatch::listen(const GangKey& key, Gang& gang, Watched& rank, const 
   rank.said = report.progress;
   rank.waited = std::clamp(sent_at - report.progress.at, Duration::zero(), passed);
   gang.told = false;
+}
+
+// Of this rank now, and of all others of its gang that run? Who was passed over once is not asked for again.
+bool ProgressWatch::is_heard(const GangKey& key, Gang& gang, RankId rank) {
+  const std::uint32_t size = spec_.meshes[key.first.value()].gang_size();
+  if (gang.unheard_from == size) return true;
+  gang.heard.insert(rank);
+  const std::uint32_t first = key.second.value() * size;
+  for (; gang.unheard_from < size; ++gang.unheard_from) {
+    const RankId next{key.first, Rank(first + gang.unheard_from)};
+    if (gang.heard.erase(next) == 0 && runs_(next)) return false;
+  }
+  gang.heard.clear();
+  return true;
 }
 
 bool ProgressWatch::suspended(const GangKey& key, const Gang& gang) const {

@@ -6,12 +6,14 @@
 // it.
 //
 // Of a gang whose ranks wait for each other all fall silent: one verdict is given for it, about the rank that is
-// behind.
+// behind. A gang is judged once each of its ranks that runs was heard in its generation: what the first host says after
+// the supervisor's return tells nothing of the others, where a debugger may hold one.
 //
 // Thread: a value of the supervisor's loop. It is not journalled: after a restart every rank counts as having just
 // spoken.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -29,7 +31,10 @@ namespace monarch {
 
 class ProgressWatch {
  public:
-  explicit ProgressWatch(const JobSpec& spec);
+  // Whether a rank runs at its gang's generation, as far as the journal says.
+  using Runs = std::function<bool(RankId)>;
+
+  ProgressWatch(const JobSpec& spec, Runs runs);
 
   // What a beat that was sent at `sent_at` says of a rank that runs where it should. At most one verdict a gang until
   // one of its ranks moves on, and one about a rank until it does itself.
@@ -78,6 +83,8 @@ class ProgressWatch {
   struct Gang {
     Generation generation;
     bool told = false;                        // since one of its ranks moved on
+    std::set<RankId> heard;                   // in this generation, of those from unheard_from on
+    std::uint32_t unheard_from = 0;           // of its ranks, in order: those before were heard, or did not run
     std::set<RankId> traced;                  // their debuggers decide when they go on
     std::map<std::string, Duration> longest;  // pause between two words, by phase
   };
@@ -86,12 +93,14 @@ class ProgressWatch {
   void listen(const GangKey& key, Gang& gang, Watched& rank, const RankReport& report, Instant sent_at);
   GangKey key_of(RankId rank) const { return {rank.mesh, spec_.meshes[rank.mesh.value()].gang_of(rank.rank)}; }
   bool suspended(const GangKey& key, const Gang& gang) const;
+  bool is_heard(const GangKey& key, Gang& gang, RankId rank);
   std::optional<RankHung> stands_still(const GangKey& key, const Gang& gang, RankId id) const;
   std::optional<RankHung> falls_silent(const GangKey& key, const Gang& gang, RankId id) const;
   std::vector<RankId> ranks_of(const GangKey& key) const;
   const HangPolicy& policy_of(MeshId mesh) const;
 
   const JobSpec& spec_;
+  Runs runs_;
   std::map<RankId, Watched> ranks_;
   std::map<GangKey, Gang> gangs_;
   std::set<RankId> held_;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <set>
 
 #include "tests/supervisor/core/fixtures.h"
 
@@ -37,6 +38,7 @@ class ProgressWatchTest : public testing::Test {
   void beat() {
     now = now + Duration::seconds(1);
     for (const RankReport& report : reports) {
+      if (unheard.contains(report.process.rank)) continue;
       if (auto hung = watch().heard(HostId(0), report, now)) verdicts.push_back(std::move(*hung));
     }
   }
@@ -44,13 +46,15 @@ class ProgressWatchTest : public testing::Test {
     for (std::int64_t i = 0; i < seconds; ++i) beat();
   }
   ProgressWatch& watch() {
-    if (!watch_) watch_.emplace(spec);
+    if (!watch_) watch_.emplace(spec, [this](RankId rank) { return !ended.contains(rank); });
     return *watch_;
   }
 
   JobSpec spec;
   std::array<RankReport, kRanks> reports;
   std::vector<RankHung> verdicts;
+  std::set<RankId> unheard;  // no beat says anything of them
+  std::set<RankId> ended;
   Instant now = Instant::since_boot(Duration::seconds(1'000));
 
  private:
@@ -243,6 +247,33 @@ TEST_F(RestartingWatch, LeavesAGangAloneWhileSomebodyHoldsARankOfIt) {
   watch().release(id_of(3));
   reports[3].standstill = Standstill::kNone;
   pass(6);
+  EXPECT_EQ(verdicts.size(), 1U);
+}
+
+TEST_F(RestartingWatch, JudgesNobodyBeforeEachRankThatRunsWasHeard) {
+  unheard = {id_of(1), id_of(3)};
+  reports[0].standstill = Standstill::kWaiting;
+  pass(3);
+  EXPECT_TRUE(verdicts.empty());
+  unheard.erase(id_of(1));
+  pass(3);
+  EXPECT_TRUE(verdicts.empty()) << "one of two is still missing";
+  unheard.clear();
+  reports[3].standstill = Standstill::kTraced;
+  pass(3);
+  EXPECT_TRUE(verdicts.empty()) << "somebody holds the last";
+  reports[3].standstill = Standstill::kNone;
+  pass(2);
+  ASSERT_EQ(verdicts.size(), 1U);
+  EXPECT_EQ(verdicts[0].process.rank, id_of(0));
+}
+
+TEST_F(RestartingWatch, WaitsForNoRankThatHasEnded) {
+  unheard = ended = {id_of(0), id_of(2)};
+  reports[1].standstill = Standstill::kWaiting;
+  pass(1);
+  EXPECT_TRUE(verdicts.empty()) << "rank 3 was not heard before rank 1";
+  pass(1);
   EXPECT_EQ(verdicts.size(), 1U);
 }
 
