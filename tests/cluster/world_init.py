@@ -11,11 +11,13 @@ the guard dies, the kernel kills the world's init, and with it every process in 
 import heapq
 import json
 import os
+import queue
 import select
 import selectors
 import signal
 import socket
 import sys
+import threading
 import time
 import traceback
 
@@ -38,6 +40,36 @@ class Port:
         self.pending = None  # request that its boot or its end will answer
 
 
+class Aside:
+    """Does one after the other, in a thread of its own, what waits for the kernel's one lock of all interfaces: other worlds that
+    begin and end hold it for seconds on a busy machine, and frames are passed on meanwhile. What follows is called in the loop."""
+
+    def __init__(self, selector):
+        self._asked, self._done = queue.SimpleQueue(), queue.SimpleQueue()
+        self._wake, self._wake_end = socket.socketpair()
+        selector.register(self._wake, selectors.EVENT_READ, self._finish)
+        threading.Thread(target=self._work, daemon=True).start()
+
+    def do(self, work, then=lambda error: None):
+        self._asked.put((work, then))
+
+    def _work(self):
+        while True:
+            work, then = self._asked.get()
+            error = None
+            try:
+                work()
+            except OSError as raised:
+                error = raised
+            self._done.put((then, error))
+            self._wake_end.send(b".")
+
+    def _finish(self):
+        for _ in self._wake.recv(4096):
+            then, error = self._done.get()
+            then(error)
+
+
 class WorldInit:
     def __init__(self, control, folder, seed):
         self._control, self._folder = control, folder
@@ -45,6 +77,7 @@ class WorldInit:
         self._ports = {}
         self._under_way, self._number = [], 0
         self._selector = selectors.DefaultSelector()
+        self._aside = Aside(self._selector)
         self._selector.register(control, selectors.EVENT_READ, self._requested)
         wake, self._wake_end = socket.socketpair()
         for end in (wake, self._wake_end):
@@ -74,7 +107,10 @@ class WorldInit:
         try:
             getattr(self, "do_" + request["do"])(request)
         except (OSError, KeyError, ValueError, TypeError) as error:
-            self._answer(request, error=f"{type(error).__name__}: {error}")
+            self._fail(request, error)
+
+    def _fail(self, request, error):
+        self._answer(request, error=f"{type(error).__name__}: {error}")
 
     def _answer(self, request, descriptors=(), **fields):
         message = json.dumps({"id": request["id"], **fields}).encode()
@@ -120,23 +156,21 @@ class WorldInit:
         port = self._ports[request["name"]]
         if port.tap is None:
             raise ValueError(f"{port.name} is off already")
-        self._unplug(port)  # before anything in it ends: nobody hears of its end
         self._selector.unregister(port.tap)
         port.pending = request
-        os.kill(port.pid, signal.SIGKILL)
+        # The cable first: nobody hears of the end of anything in it.
+        self._cable(port, False, lambda error: port.pid and os.kill(port.pid, signal.SIGKILL))
 
     def do_cable(self, request):
         port = self._ports[request["name"]]
-        if request["in"]:
-            self._switch.plug(port.name)
-            linux.set_carrier(port.tap, True)
-        else:
-            self._unplug(port)
-        self._answer(request)
+        if port.tap is None:
+            raise ValueError(f"{port.name} is off")
+        self._cable(port, request["in"], lambda error: self._fail(request, error) if error else self._answer(request))
 
-    def _unplug(self, port):
-        self._switch.unplug(port.name)
-        linux.set_carrier(port.tap, False)
+    def _cable(self, port, plugged, then):
+        self._switch.plug(port.name) if plugged else self._switch.unplug(port.name)
+        tap = port.tap
+        self._aside.do(lambda: linux.set_carrier(tap, plugged), then)
 
     def do_rules(self, request):
         for source, target in request["ways"]:
@@ -170,11 +204,9 @@ class WorldInit:
         if port.pending is None:
             self._selector.unregister(port.tap)  # it was killed by somebody else
         # The descriptor keeps the interface, and so must not outlive the host.
-        os.close(port.tap)
-        port.tap = None
+        tap, port.tap = port.tap, None
         request, port.pending = port.pending, None
-        if request:
-            self._answer(request)
+        self._aside.do(lambda: os.close(tap), lambda error: request and self._answer(request))
 
     # Frames.
 
