@@ -226,7 +226,8 @@ TEST_F(Guard, KillsWhatItsCommandLeftBehindWhenItEnds) {
                                  "(setsid sh -c 'echo $$ > " + path("pid") + "; exec sleep 1000' &); while ! [ -s " +
                                      path("pid") + " ]; do sleep 0.01; done; exit 3"}));
   EXPECT_EQ(end_of(guard).value, 3);
-  EXPECT_TRUE(until([&] { return !alive(static_cast<pid_t>(std::stol(read("pid")))); }));  // killed, it still has to end
+  const auto left = static_cast<pid_t>(std::stol(read("pid")));
+  EXPECT_TRUE(until([&] { return !alive(left); })) << "killed, it still had to end";
 }
 
 // The worker as a launcher sees it, with its real daemon, which finds no supervisor.
