@@ -48,6 +48,9 @@ class HangWatchTest : public ::testing::Test {
       RankReport report = driver.report_of(kRank, RankPhase::kRunning);
       report.standstill = standstill;
       if (step) report.progress = {.step = step, .at = now};
+      RankReport other = driver.report_of(kOther, RankPhase::kRunning);
+      other.standstill = of_other;
+      watch->on_report(HostId(0), other, now, now);
       watch->on_report(HostId(0), report, now, now);
     }
   }
@@ -67,6 +70,7 @@ class HangWatchTest : public ::testing::Test {
 
   Driver driver;
   std::optional<HangWatch> watch;
+  Standstill of_other = Standstill::kNone;
   std::vector<CoreEvent> decided;
   std::vector<RankId> asked;
   std::function<void(std::string)> answer;
@@ -173,14 +177,10 @@ TEST_F(HangWatchTest, TellsOfAHangOnceThoughItsRankIsHeldAndReleased) {
 
 // Found by monarch-sim: the gang was left alone until its next generation.
 TEST_F(HangWatchTest, WatchesAGangAgainOnceTheRankThatWasTracedHasEnded) {
-  RankReport other = driver.report_of(kOther, RankPhase::kRunning);
-  other.standstill = Standstill::kTraced;
-  watch->on_report(HostId(0), other, now, now);
+  of_other = Standstill::kTraced;
   beats(Standstill::kStopped, 6);
   EXPECT_TRUE(asked.empty());
   driver.ended(kOther.rank.value(), {.kind = EndKind::kExited, .value = 0});
-  other.phase = RankPhase::kEnded;
-  watch->on_report(HostId(0), other, now, now);
   beats(Standstill::kStopped, 6);
   EXPECT_EQ(asked, std::vector<RankId>{kRank});
 }
