@@ -221,11 +221,9 @@ void Hosts::release_helper() {
   launcher_->release_helper("the job runs");
 }
 
-void Hosts::on_health(HostId host, HostHealth health, Duration silence) {
-  if (health != HostHealth::kSuspect) launcher_->stop_doubting(host);
-  if (health == HostHealth::kSilent) return;  // the core is told of it by itself
-  (void)shared_.decide(HostDoubted{.host = host, .heard_again = health == HostHealth::kFresh, .silence = silence});
-  if (health != HostHealth::kSuspect) return;
+void Hosts::on_health(const HostVerdict& verdict) {
+  const HostId host = verdict.host;
+  if (verdict.health != HostHealth::kSuspect) return launcher_->stop_doubting(host);
   // Two that are heard, the next ones after it: other hosts are asked of another one.
   constexpr std::size_t kPeers = 2;
   std::vector<LookPeer> peers;

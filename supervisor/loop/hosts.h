@@ -40,7 +40,7 @@ class Hosts {
   void shut_down(HostId host);
   // Who launched the hosts may go once all that were wanted are there or out for good, and the job runs.
   void release_helper();
-  void on_health(HostId host, HostHealth health, Duration silence);
+  void on_health(const HostVerdict& verdict);
   void on_pressure(HostId host, const HostPressure& pressure);
 
   // A job whose hosts are taken, and that goes on as another one: its folder is there, and this one's names it, before

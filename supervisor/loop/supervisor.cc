@@ -155,8 +155,7 @@ Status Supervisor::open_owners() {
   workers_ = std::make_unique<Workers>(
       shared_,
       WorkersHandlers{
-          .on_health = [this](HostId host, HostHealth health,
-                              Duration silence) { hosts_->on_health(host, health, silence); },
+          .on_health = [this](const HostVerdict& verdict) { hosts_->on_health(verdict); },
           .on_pressure = [this](HostId host, const HostPressure& pressure) { hosts_->on_pressure(host, pressure); },
           .on_warned = [this](HostId host) { hosts_->launcher().on_warned(host); },
           .on_greeted = [this](HostId host, std::int32_t daemon) { hosts_->launcher().on_greeted(host, daemon); },

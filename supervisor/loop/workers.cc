@@ -123,26 +123,17 @@ void Workers::attach(ZmqLoop& loop) {
   control_link_->attach(loop, [this](InboundMessage&& message) { links_->on_message(std::move(message)); });
 }
 
-WorkerLinksHandlers Workers::links_handlers() {
+BeatBookHandlers Workers::beat_handlers() {
   return {.decide = shared_.decide,
           .is_durable = shared_.is_durable,
           .all_durable = shared_.all_durable,
           .on_health = handlers_.on_health,
-          .on_pressure = handlers_.on_pressure,
-          .on_output_lost = [this](HostId host, std::uint64_t bytes,
-                                   const std::string& failure) { on_output_lost(host, bytes, failure); },
           .on_warned = handlers_.on_warned,
           .on_output = handlers_.on_output,
           .on_written = written_handler(),
-          .on_start = [this](HostId host, const Start& start) { return relay_->started(host, start).ok(); },
           .on_commit = commit_handler(),
-          .on_vault = vault_handler(),
-          .on_post = post_handler(),
-          .on_input_taken = [this](HostId host, const InputTaken& taken) { input_->taken(host, taken); },
           .on_report = [this](HostId host, const RankReport& report,
                               Instant sent_at) { hangs_->on_report(host, report, sent_at, shared_.loop->now()); },
-          .on_greeted = [this](HostId host, const Hello& hello) { handlers_.on_greeted(host, hello.daemon_pid); },
-          .on_goodbye = [this](HostId host, const Goodbye& goodbye) { handlers_.on_goodbye(host, goodbye.orderly); },
           .has_successor = [this] { return has_successor(shared_.files.directory, shared_.term()); },
           .on_superseded =
               [this](Term term) {
@@ -150,6 +141,19 @@ WorkerLinksHandlers Workers::links_handlers() {
                           ": another supervisor holds the job");
                 shared_.leave(kExitSuperseded);
               }};
+}
+
+WorkerLinksHandlers Workers::links_handlers() {
+  return {.beats = beat_handlers(),
+          .on_pressure = handlers_.on_pressure,
+          .on_output_lost = [this](HostId host, std::uint64_t bytes,
+                                   const std::string& failure) { on_output_lost(host, bytes, failure); },
+          .on_start = [this](HostId host, const Start& start) { return relay_->started(host, start).ok(); },
+          .on_vault = vault_handler(),
+          .on_post = post_handler(),
+          .on_input_taken = [this](HostId host, const InputTaken& taken) { input_->taken(host, taken); },
+          .on_greeted = [this](HostId host, const Hello& hello) { handlers_.on_greeted(host, hello.daemon_pid); },
+          .on_goodbye = [this](HostId host, const Goodbye& goodbye) { handlers_.on_goodbye(host, goodbye.orderly); }};
 }
 
 // Of the supervisor before this one, where the guard has kept it: nobody else can have listened there meanwhile. -1:

@@ -30,7 +30,7 @@
 namespace monarch {
 
 struct WorkersHandlers {
-  std::function<void(HostId, HostHealth, Duration silence)> on_health;
+  std::function<void(const HostVerdict&)> on_health;
   std::function<void(HostId, const HostPressure&)> on_pressure;
   std::function<void(HostId)> on_warned;
   std::function<void(HostId, std::int32_t daemon_pid)> on_greeted;
@@ -81,6 +81,7 @@ class Workers {
   Status open_relay(std::unique_ptr<ServerLink> bulk_link);
   int kept_listener(std::size_t which, std::uint16_t port) const;
   Error port_error(const Error& error);
+  BeatBookHandlers beat_handlers();
   WorkerLinksHandlers links_handlers();
   std::function<void(const RankReport&)> written_handler();
   std::function<void(HostId, const RankReport&)> commit_handler();

@@ -1,4 +1,4 @@
-// WorkerLinks, what goes out: commands, and commands that a beat shows to be lost.
+// WorkerLinks, what goes out: commands, STARTs each in its turn.
 
 #include <algorithm>
 #include <utility>
@@ -21,17 +21,7 @@ constexpr Duration kLookWhoStartedEvery =
 
 }  // namespace
 
-// At most once a heartbeat: what was sent since the last beat may still be on its way.
-void WorkerLinks::resend_lost(HostId host, const Beat& beat) {
-  Peer& peer = peers_[host.value()];
-  if (loop_.now() - peer.resent_at < core_.spec().supervision.heartbeat) return;
-  peer.resent_at = loop_.now();
-  // What is not durable yet was never said, so nothing of it was lost; said here, it would overtake its record (J1).
-  if (!handlers_.all_durable()) return;
-  for (const Action& action : core_.outstanding(host, beat.content.ranks)) perform(action);
-}
-
-// outstanding() answers with commands alone.
+// What is said again is commands alone.
 void WorkerLinks::perform(const Action& action) {
   std::visit(
       [this](const auto& command) {

@@ -40,25 +40,26 @@ class Links {
 
   // By a supervisor that knows what was decided, and has heard nothing.
   void take_over(bool copies = false) {
+    BeatBookHandlers beats{.decide =
+                               [this](const CoreEvent& event) {
+                                 driver_.step(event);
+                                 if (const auto* change = std::get_if<RankChanged>(&event))
+                                   changes.push_back(change->report);
+                                 return ++ticket_;
+                               },
+                           .is_durable = [](std::uint64_t) { return true; },
+                           .all_durable = [this] { return durable; },
+                           .on_warned =
+                               [this](HostId host) {
+                                 warned.push_back({host, changes.size()});
+                               },
+                           .has_successor = [this] { return successor; },
+                           .on_superseded = [this](Term term) { superseded.push_back(term); }};
+    if (copies) beats.on_written = [this](const RankReport& report) { written.push_back(report); };
     WorkerLinksHandlers handlers{
-        .decide =
-            [this](const CoreEvent& event) {
-              driver_.step(event);
-              if (const auto* change = std::get_if<RankChanged>(&event)) changes.push_back(change->report);
-              return ++ticket_;
-            },
-        .is_durable = [](std::uint64_t) { return true; },
-        .all_durable = [this] { return durable; },
-        .on_health = [](HostId, HostHealth, Duration) {},
-        .on_warned =
-            [this](HostId host) {
-              warned.push_back({host, changes.size()});
-            },
+        .beats = std::move(beats),
         .on_vault = [this](HostId host, const VaultReport& report) { vaults.emplace_back(host, report); },
-        .on_goodbye = [this](HostId host, const Goodbye& word) { goodbyes.emplace_back(host, word.orderly); },
-        .has_successor = [this] { return successor; },
-        .on_superseded = [this](Term term) { superseded.push_back(term); }};
-    if (copies) handlers.on_written = [this](const RankReport& report) { written.push_back(report); };
+        .on_goodbye = [this](HostId host, const Goodbye& word) { goodbyes.emplace_back(host, word.orderly); }};
     links =
         std::make_unique<WorkerLinks>(*lab_.events, *lab_.server, driver_.core, Term(1), "here", std::move(handlers));
   }
