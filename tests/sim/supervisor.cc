@@ -32,10 +32,12 @@ Supervisor::Supervisor(World& world)
     : world_(world),
       life_(std::make_shared<Life>()),
       journal_life_(std::make_shared<Life>()),
-      peers_(world.hosts.size()),
       deadline_(world.scheduler, world.supervisor_clock, life_, [this] { (void)decide(DeadlinePassed{}); }),
       health_(world.scheduler, world.supervisor_clock, life_, [this] { health_turn(); }),
-      claims_due_(world.scheduler, world.supervisor_clock, life_, [this] { judge_claims(); }) {
+      claims_due_(world.scheduler, world.supervisor_clock, life_, [this] {
+        book_->look_at_claims(now());
+        watch_claims();
+      }) {
   life_->freeze();  // what the guard says waits until it has booted
   const Duration boots = world.random.skewed(Duration::milliseconds(5), Duration::milliseconds(300));
   send_after(world.scheduler, boots, journal_life_, [this] { boot(); });
@@ -57,9 +59,7 @@ void Supervisor::boot() {
   }
   term_ = journal->term;
   core_.emplace(core_spec(world_.scenario.spec, world_.scenario.mutant), pool_of(world_.scenario.spec), core_options());
-  liveness_.emplace(world_.scenario.spec.supervision, world_.hosts.size());
-  const Supervision& policy = world_.scenario.spec.supervision;
-  claims_.emplace(policy.lease * 2 + policy.lost_after);
+  open_book();
   open_commits();
   const Status replayed = replay(journal->contents, *core_);
   if (world_.recorder != nullptr) world_.recorder->begun(journal->contents, *core_, now());
@@ -86,10 +86,11 @@ void Supervisor::begin() {
   if (core_->state().phase == JobPhase::kEnded) return finish(*core_->state().verdict);
   for (std::uint32_t i = 0; i < core_->hosts().size(); ++i) {
     const HostPhase phase = state_parts::host(core_->state(), HostId(i)).phase;
-    if (phase == HostPhase::kJoined) expect_again(HostId(i));
+    if (phase == HostPhase::kJoined) book_->expect_again(HostId(i), now());
     if (phase != HostPhase::kCold && phase != HostPhase::kEnded && phase != HostPhase::kLost)
       to_adopt_.insert(HostId(i));
   }
+  watch_health();
   inventory_known_ = false;
   send_after(world_.scheduler, limits::kPingPeriod, life_, [this] { check_inventory(); });
   (void)decide(SupervisorReturned{.term = term_});
@@ -123,11 +124,12 @@ void Supervisor::perform(const Action& action) {
   if (const auto* a = std::get_if<SendStop>(&action)) return send(a->host, a->message);
   if (const auto* a = std::get_if<SendCommitAnswer>(&action)) return answer(a->host, a->message);
   if (const auto* a = std::get_if<SendShutdown>(&action)) {
-    stop_expecting(a->host);
+    book_->stop_expecting(a->host);
     return send(a->host, a->message);
   }
   if (const auto* a = std::get_if<DestroyWorker>(&action)) {
-    stop_expecting(a->host);
+    book_->tell_steps(a->host);
+    book_->stop_expecting(a->host);
     return destroy(a->host);
   }
   if (const auto* a = std::get_if<FinishJob>(&action)) return finish(a->verdict);
@@ -295,13 +297,9 @@ void Supervisor::on_reply(HostId host, const std::optional<BootstrapReply>& repl
   if (!reply) return launch_failed(host, LaunchFailureKind::kExec, "the worker ended before it told its key");
   pending_.erase(host);
   (void)decide(WorkerLaunched{.host = host, .worker = {.reply = *reply, .control_endpoint = "tcp://sim:1"}});
-  if (world_.mutant(Mutant::kJoinUnheard)) joined(host, 0);
-}
-
-void Supervisor::joined(HostId host, std::uint64_t incarnation) {
-  if (state_parts::host(core_->state(), host).phase != HostPhase::kLaunched) return;
-  (void)decide(WorkerJoined{.host = host, .incarnation = incarnation});
-  liveness_->expect(host, now());
+  if (!world_.mutant(Mutant::kJoinUnheard)) return;
+  (void)decide(WorkerJoined{.host = host, .incarnation = 0});
+  book_->expect(host, now());
   watch_health();
 }
 
@@ -355,7 +353,8 @@ void Supervisor::tell_ended(HostId host, Worker* worker, const RankEnd& end, std
 void Supervisor::worker_ended(HostId host, const Worker* worker, const RankEnd& end) {
   ending_.erase(host);
   ended_[host] = launches_[host] + 1;  // once: the next launch may be decided, and not have begun
-  stop_expecting(host);
+  book_->tell_steps(host);
+  book_->stop_expecting(host);
   world_.note("worker ended", host.value());
   world_.checker->worker_ended(host, worker);
   (void)decide(

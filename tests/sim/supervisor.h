@@ -2,8 +2,8 @@
 
 // Supervisor: one term of the supervisor, driven as supervisor/loop/{supervisor,decider}.cc,
 // supervisor/workers/worker_links.cc and launch/local.cc drive it: it recovers the journal, feeds the core, lets
-// actions out once their record is durable, answers beats with leases, repeats what beats show to be lost, launches and
-// destroys workers through its guard. Core, liveness, journal and the table of links are the real ones.
+// actions out once their record is durable, launches and destroys workers through its guard. Core, what beats mean,
+// journal and the table of links are the real ones.
 //
 // Thread: one simulation's. Lifetime: its guard's; it stays, as a memory, after its death.
 
@@ -16,8 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/health/liveness.h"
-#include "supervisor/core/health/term_claims.h"
+#include "supervisor/core/beats/beat_book.h"
 #include "supervisor/core/job/job_core.h"
 #include "supervisor/workers/commit_desk.h"
 #include "supervisor/workers/hang_watch.h"
@@ -66,7 +65,7 @@ class Supervisor {
   const LifePtr& life() const { return life_; }
   const JobCore& core() const { return *core_; }
   Term term() const { return term_; }
-  const Liveness& liveness() const { return *liveness_; }
+  const Liveness& liveness() const { return book_->liveness(); }
 
  private:
   struct Waiting {
@@ -74,15 +73,9 @@ class Supervisor {
     std::vector<Action> actions;
     std::function<void()> then;
   };
-  struct KnownRank {
-    RankReport report;
-    std::uint64_t ticket = 0;
-  };
-  struct Peer {
-    bool greeted = false;
-    std::map<RankId, KnownRank> ranks;
-    Instant resent_at;
-    Instant grants_until;
+  struct Heard {  // of whom a beat is read
+    HostId host;
+    const Beat* beat = nullptr;
   };
 
   // supervisor.cc
@@ -108,33 +101,31 @@ class Supervisor {
   void release();
 
   // supervisor_links.cc
-  void on_later_term(HostId host, Term term);
-  void distrust(HostId host);
-  void judge_claims();
-  void stop_expecting(HostId host);
-  void expect_again(HostId host);
+  void open_book();
+  std::uint64_t heard(CoreEvent event);
   void on_beat(HostId host, const Beat& beat);
+  void open_commits();
+  void answer(HostId host, const CommitAnswer& told);
+  template <class Message>
+  void send(HostId host, const Message& message);
+  // supervisor_plants.cc
+  RankReport said_of(const RankReport& believed) const;
+  Beat planted(HostId host, const Beat& beat);
+  void plant(HostId host, const Beat& beat, BeatBook::Answer& answer);
+  void hear_commit(HostId host, RankReport report);
+  void judge_without_brake();
+  // supervisor_health.cc
+  void look(Instant due, Instant now);
+  void health_turn();
+  void watch_health();
+  void watch_claims();
   // supervisor_hangs.cc
   void open_hangs();
   void take_stacks(RankId rank, const std::function<void(std::string)>& then);
   void when_durable(std::function<void()> then);
 
-  void open_commits();
-  void hear_commit(HostId host, RankReport report);
-  void answer(HostId host, const CommitAnswer& told);
-  void note_rank(HostId teller, const RankReport& said);
-  Ack ack_of(HostId host, const Beat& beat) const;
-  void resend_lost(HostId host, const Beat& beat);
-  Instant grants_until(HostId host) const;
-  template <class Message>
-  void send(HostId host, const Message& message);
-  void health_turn();
-  void watch_health();
-  void judge_without_brake(std::vector<HostVerdict>& verdicts) const;
-
   // supervisor_launcher.cc
   bool refuse_launch(HostId host);
-  void joined(HostId host, std::uint64_t incarnation);
   void launch_failed(HostId host, LaunchFailureKind kind, const std::string& error);
   void destroy(HostId host);
   void end_unseen(HostId host);
@@ -146,19 +137,19 @@ class Supervisor {
   LifePtr journal_life_;
   Term term_;
   std::optional<JobCore> core_;
-  std::optional<Liveness> liveness_;
-  std::optional<TermClaims> claims_;
+  std::optional<BeatBook> book_;
+  Heard heard_;
   std::optional<CommitDesk> commits_;
   std::optional<HangWatch> hangs_;
   std::unique_ptr<Journal> journal_;
   LinkTable table_;
-  std::vector<Peer> peers_;
   std::uint64_t last_ticket_ = 0;
   std::uint64_t durable_ticket_ = 0;
   std::deque<Waiting> waiting_;
   bool releasing_ = false;
   Alarm deadline_;
   Alarm health_;
+  Instant look_due_ = Instant::never();
   Alarm claims_due_;
   std::map<HostId, Generation> started_;
   std::map<HostId, std::uint64_t> launches_;  // how often, in this term

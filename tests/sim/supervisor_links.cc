@@ -1,10 +1,8 @@
-// As supervisor/workers/worker_links.cc: what beats say becomes what the core is told, and what they lack is said
-// again.
+// As supervisor/workers/worker_links.cc: links are bound, what comes over them goes to the BeatBook, and answers and
+// commands go out.
 
-#include <algorithm>
 #include <utility>
 
-#include "supervisor/core/health/fence.h"
 #include "tests/sim/checker.h"
 #include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
@@ -15,107 +13,106 @@ namespace monarch::sim {
 
 namespace {
 
-bool advances(const RankReport& known, const RankReport& report) {
-  if (known.process.generation != report.process.generation) return true;
-  return report.phase > known.phase || (!known.ready && report.ready) || (known.pid == 0 && report.pid != 0) ||
-         (known.end.kind == EndKind::kNone && report.end.kind != EndKind::kNone) ||
-         (!known.output_complete && report.output_complete);
-}
-
 std::string user_id_of(HostId host) { return text("worker/", host.value()); }
 
 }  // namespace
+
+// No two supervisors of this simulation live at a time: what is in hand never says that another one came after this.
+void Supervisor::open_book() {
+  BeatBookHandlers handlers;
+  handlers.decide = [this](const CoreEvent& event) { return heard(event); };
+  handlers.is_durable = [this](std::uint64_t ticket) { return durable_ticket_ >= ticket; };
+  handlers.all_durable = [this] {
+    return durable_ticket_ == last_ticket_ || world_.mutant(Mutant::kResendBeforeDurable);
+  };
+  handlers.on_health = [this](const HostVerdict& verdict) {
+    if (verdict.health == HostHealth::kFresh) return;
+    world_.note(verdict.health == HostHealth::kSilent ? "silent" : "suspect", verdict.host.value());
+    world_.checker->judges(verdict);
+  };
+  handlers.on_commit = [this](HostId host, const RankReport& report) { hear_commit(host, report); };
+  handlers.on_report = [this](HostId host, const RankReport& report, Instant sent_at) {
+    if (!world_.mutant(Mutant::kNeverHung)) hangs_->on_report(host, report, sent_at, now());
+  };
+  handlers.on_claim = [this](HostId host, Term) { world_.note("claims a later term", host.value()); };
+  handlers.on_superseded = [this](Term) {
+    world_.checker->gives_way(jury(core_->state()));
+    leave(75);
+  };
+  book_.emplace(*core_, term_, std::move(handlers));
+}
 
 void Supervisor::on_message(const Up& message) {
   if (!open()) return;
   world_.checker->reads(message);
   const HostId host = message.host;
-  if (message.term > term_) return on_later_term(host, message.term);
+  if (message.term > term_) {
+    const HostPhase phase = state_parts::host(core_->state(), host).phase;
+    const bool counts = phase == HostPhase::kLaunched || phase == HostPhase::kJoined;
+    book_->on_later_term(host, message.term, now());
+    if (counts && world_.mutant(Mutant::kBelieveAnyTerm)) {
+      world_.checker->gives_way(jury(core_->state()));
+      return leave(75);
+    }
+    return watch_claims();
+  }
   switch (table_.bind(LinkId(message.link), user_id_of(host), user_id_of(host))) {
     case LinkTable::Bound::kNew:
-    case LinkTable::Bound::kMoved: peers_[host.value()].greeted = false; break;
+    case LinkTable::Bound::kMoved: book_->on_link(host); break;
     case LinkTable::Bound::kSame: break;
     case LinkTable::Bound::kStale:
     case LinkTable::Bound::kForged: return;
   }
   if (const auto* hello = std::get_if<Hello>(&message.message)) {
-    peers_[host.value()].greeted = true;
-    joined(host, hello->incarnation);
+    if (!book_->is_known(host, *hello)) return;
+    book_->on_hello(host, *hello, false, now());
+    watch_health();
   } else if (const auto* beat = std::get_if<Beat>(&message.message)) {
     on_beat(host, *beat);
   } else if (const auto* gone = std::get_if<KeeperGone>(&message.message)) {
-    const HostState& state = state_parts::host(core_->state(), host);
-    const bool news = state.phase == HostPhase::kJoined && !state.failing && gone->incarnation == state.incarnation;
-    if (news) (void)decide(WorkerFailing{.host = host});
-  } else if (const auto& reserved = std::get<Reserved>(message.message); core_->awaits(host, reserved)) {
-    (void)decide(PortsReserved{.host = host, .reserved = reserved});
+    if (book_->is_known(host, gone->incarnation)) book_->on_keeper_gone(host);
+  } else {
+    book_->on_reserved(host, std::get<Reserved>(message.message));
   }
 }
 
-// No two supervisors of this simulation live at a time: what is in hand never says that another one came after this.
-void Supervisor::on_later_term(HostId host, Term term) {
-  const HostPhase phase = state_parts::host(core_->state(), host).phase;
-  if (phase != HostPhase::kLaunched && phase != HostPhase::kJoined) return;
-  if (claims_->claim(host, term, now())) world_.note("claims a later term", host.value());
-  const std::vector<HostId> hosts = jury(core_->state());
-  if (claims_->are_believed(hosts) || world_.mutant(Mutant::kBelieveAnyTerm)) {
-    world_.checker->gives_way(hosts);
-    return leave(75);
+// What the book makes of a beat, or of silence.
+std::uint64_t Supervisor::heard(CoreEvent event) {
+  if (const auto* change = std::get_if<RankChanged>(&event)) {
+    const RankReport& report = change->report;
+    world_.note("rank changed", change->host.value(), report.process.rank.mesh.value(),
+                report.process.rank.rank.value(),
+                static_cast<std::uint64_t>(report.phase) * 10 + static_cast<std::uint64_t>(report.end.kind));
+    world_.checker->believes(heard_.beat ? heard_.host : change->host, said_of(report));
   }
-  claims_due_.set(claims_->next_deadline());
-}
-
-void Supervisor::judge_claims() {
-  for (const HostId host : claims_->alone(now())) distrust(host);
-  claims_due_.set(claims_->next_deadline());
-}
-
-void Supervisor::distrust(HostId host) {
-  claims_->forget(host);
-  world_.note("distrusted", host.value());
-  (void)decide(HostDistrusted{.host = host, .why = "a later term", .grants_until = grants_until(host)});
-}
-
-void Supervisor::stop_expecting(HostId host) {
-  liveness_->stop_expecting(host);
-  claims_->forget(host);
-}
-
-// J3: whatever the supervisor before this one granted, it may have granted a moment ago.
-void Supervisor::expect_again(HostId host) {
-  const Supervision& supervision = core_->spec().supervision;
-  peers_[host.value()].grants_until = fence_of(now(), std::max(supervision.lease, supervision.orphan_ttl));
-  const Duration patience = supervision.lease * 2 - supervision.lost_after;
-  liveness_->expect(host, now() + std::max(patience, Duration::zero()));
-  watch_health();
+  if (std::holds_alternative<HostDistrusted>(event)) {
+    world_.note("distrusted", std::get<HostDistrusted>(event).host.value());
+  }
+  if (world_.mutant(Mutant::kNeverJudge) && std::holds_alternative<HostSilent>(event)) return 0;
+  if (world_.mutant(Mutant::kNoLeaseWait)) {
+    if (auto* silent = std::get_if<HostSilent>(&event)) silent->grants_until = {};
+    if (auto* distrusted = std::get_if<HostDistrusted>(&event)) distrusted->grants_until = {};
+    if (auto* change = std::get_if<RankChanged>(&event)) change->grants_until = {};
+  }
+  return decide(event);
 }
 
 void Supervisor::on_beat(HostId host, const Beat& beat) {
-  if (beat.round_trip > Duration::zero()) liveness_->round_trip(host, beat.round_trip);
   world_.checker->counts(host, beat);
-  if (liveness_->heard(host, beat, now())) {
-    (void)decide(HostDoubted{.host = host, .heard_again = true, .silence = Duration::zero()});
+  heard_ = {.host = host, .beat = &beat};
+  BeatBook::Answer answer = book_->on_beat(host, planted(host, beat), now());
+  plant(host, beat, answer);
+  heard_ = {};
+  if (!alive()) return;
+  world_.checker->acks(host, answer.ack, *core_);
+  send(host, answer.ack);
+  for (const Action& action : answer.again) {
+    world_.checker->resends(*core_, action);
+    if (const auto* reserve = std::get_if<SendReserve>(&action)) send(host, reserve->message);
+    if (const auto* start = std::get_if<SendStart>(&action)) send(host, start->message);
+    if (const auto* stop = std::get_if<SendStop>(&action)) send(host, stop->message);
+    if (const auto* shutdown = std::get_if<SendShutdown>(&action)) send(host, shutdown->message);
   }
-  for (const RankReport& report : beat.content.ranks) {
-    // First: a rank that has ended meanwhile had written what it says.
-    if (report.commit) hear_commit(host, report);
-    note_rank(host, report);
-    const bool there = core_->has_rank(report.process.rank) && core_->where_is(report.process.rank) == host;
-    const bool its_own = there && core_->concerns(host, report);
-    if (its_own && !world_.mutant(Mutant::kNeverHung)) hangs_->on_report(host, report, beat.sent_at, now());
-  }
-  const HostState& known = state_parts::host(core_->state(), host);
-  if (known.awaited && known.phase == HostPhase::kJoined) {
-    (void)decide(WorkerJoined{.host = host, .incarnation = known.incarnation});
-  }
-  const Ack ack = ack_of(host, beat);
-  if (!ack.granted.empty()) {
-    Instant& until = peers_[host.value()].grants_until;
-    until = std::max(until, fence_of(now(), ack.lease));
-  }
-  world_.checker->acks(host, ack, *core_);
-  send(host, ack);
-  if (!world_.mutant(Mutant::kNeverResend)) resend_lost(host, beat);
 }
 
 void Supervisor::open_commits() {
@@ -125,86 +122,9 @@ void Supervisor::open_commits() {
                                       .answer = [this](HostId host, const CommitAnswer& told) { answer(host, told); }});
 }
 
-void Supervisor::hear_commit(HostId host, RankReport report) {
-  if (world_.mutant(Mutant::kCommitAnyGeneration) && core_->has_rank(report.process.rank)) {
-    const Generation current = state_parts::gang_with(*core_, report.process.rank).generation;
-    if (report.process.generation > current) report.process.generation = current;  // earlier ones have their late words
-    host = core_->placement().host_of(report.process.rank);
-  }
-  commits_->hear(host, report, now());
-}
-
 void Supervisor::answer(HostId host, const CommitAnswer& told) {
   world_.checker->answers(told);
   send(host, told);
-}
-
-void Supervisor::note_rank(HostId teller, const RankReport& said) {
-  HostId host = teller;
-  RankReport report = said;
-  Peer& peer = peers_[host.value()];
-  const auto known = peer.ranks.find(report.process.rank);
-  const bool believes = world_.mutant(Mutant::kBelieveAnybody) && core_->has_rank(report.process.rank);
-  if (believes) host = core_->placement().host_of(report.process.rank);
-  if (world_.mutant(Mutant::kBelieveAnyGeneration) && world_.checker->is_of_spec(report.process.rank)) {
-    const Generation current = state_parts::gang_with(*core_, report.process.rank).generation;
-    if (report.process.generation > current) report.process.generation = current;  // earlier ones have their late words
-  }
-  if (!core_->concerns(host, report)) return;
-  const bool news = known == peer.ranks.end() || advances(known->second.report, report);
-  if (!news && !world_.mutant(Mutant::kRecordAll)) return;
-  world_.note("rank changed", host.value(), report.process.rank.mesh.value(), report.process.rank.rank.value(),
-              static_cast<std::uint64_t>(report.phase) * 10 + static_cast<std::uint64_t>(report.end.kind));
-  world_.checker->believes(teller, said);
-  RankChanged change{.host = host,
-                     .report = report,
-                     .ended_at = liveness_->to_ours(host, report.ended_at),
-                     .uncertainty = liveness_->uncertainty(host)};
-  if (report.phase == RankPhase::kWedged) change.grants_until = grants_until(host);
-  peer.ranks[report.process.rank] = {.report = report, .ticket = decide(change)};
-}
-
-Ack Supervisor::ack_of(HostId host, const Beat& beat) const {
-  const Peer& peer = peers_[host.value()];
-  Ack ack{.seq = beat.seq, .lease = core_->lease_length()};
-  ack.say_hello = !peer.greeted;
-  for (const RankReport& report : beat.content.ranks) {
-    const bool granted = core_->concerns(host, report) && core_->grants(report.process);
-    if (granted || world_.mutant(Mutant::kAckAnything)) {
-      ack.granted.push_back(report.process);
-    }
-    const auto known = peer.ranks.find(report.process.rank);
-    bool recorded = known != peer.ranks.end() && known->second.report.process.generation == report.process.generation &&
-                    known->second.report.phase == RankPhase::kEnded && known->second.report.output_complete &&
-                    durable_ticket_ >= known->second.ticket;
-    // That it has ended was recorded before its successor was decided.
-    recorded = recorded || (core_->is_superseded(host, report) && durable_ticket_ == last_ticket_);
-    if (world_.mutant(Mutant::kForgetBeforeDurable)) recorded = true;
-    if (recorded && report.phase == RankPhase::kEnded && report.output_complete) {
-      ack.forget.push_back(report.process);
-    }
-  }
-  return ack;
-}
-
-Instant Supervisor::grants_until(HostId host) const {
-  if (world_.mutant(Mutant::kNoLeaseWait)) return {};
-  return peers_[host.value()].grants_until;
-}
-
-void Supervisor::resend_lost(HostId host, const Beat& beat) {
-  Peer& peer = peers_[host.value()];
-  if (now() - peer.resent_at < core_->spec().supervision.heartbeat) return;
-  peer.resent_at = now();
-  // What is not durable yet was never said, so nothing of it can be lost.
-  if (durable_ticket_ < last_ticket_ && !world_.mutant(Mutant::kResendBeforeDurable)) return;
-  for (const Action& action : core_->outstanding(host, beat.content.ranks)) {
-    world_.checker->resends(*core_, action);
-    if (const auto* reserve = std::get_if<SendReserve>(&action)) send(host, reserve->message);
-    if (const auto* start = std::get_if<SendStart>(&action)) send(host, start->message);
-    if (const auto* stop = std::get_if<SendStop>(&action)) send(host, stop->message);
-    if (const auto* shutdown = std::get_if<SendShutdown>(&action)) send(host, shutdown->message);
-  }
 }
 
 template <class Message>
@@ -221,47 +141,5 @@ template void Supervisor::send(HostId host, const Start& message);
 template void Supervisor::send(HostId host, const Stop& message);
 template void Supervisor::send(HostId host, const Shutdown& message);
 template void Supervisor::send(HostId host, const Signal& message);
-
-void Supervisor::health_turn() {
-  std::vector<HostVerdict> verdicts;
-  const Instant now_is = now();
-  if (world_.mutant(Mutant::kSleepThroughStall) && last_health_turn_) {
-    const Duration step = core_->spec().supervision.heartbeat / 2;
-    for (Instant t = *last_health_turn_ + step; t < now_is; t = t + step) {
-      for (const HostVerdict& verdict : liveness_->turn(t)) verdicts.push_back(verdict);
-    }
-  }
-  last_health_turn_ = now_is;
-  for (const HostVerdict& verdict : liveness_->turn(now_is)) verdicts.push_back(verdict);
-  if (world_.mutant(Mutant::kNoBrake)) judge_without_brake(verdicts);
-  world_.checker->judges_together(verdicts, *liveness_);
-  for (const HostVerdict& verdict : verdicts) {
-    world_.note(verdict.health == HostHealth::kSilent ? "silent" : "suspect", verdict.host.value());
-    world_.checker->judges(verdict);
-    if (verdict.health == HostHealth::kSuspect) {
-      (void)decide(HostDoubted{.host = verdict.host, .silence = verdict.silence});
-    }
-    if (verdict.health != HostHealth::kSilent || world_.mutant(Mutant::kNeverJudge)) continue;
-    if (claims_->claimed_by(verdict.host)) {
-      distrust(verdict.host);
-    } else {
-      (void)decide(
-          HostSilent{.host = verdict.host, .silence = verdict.silence, .grants_until = grants_until(verdict.host)});
-    }
-  }
-  watch_health();
-}
-
-// A planted bug: each host by itself.
-void Supervisor::judge_without_brake(std::vector<HostVerdict>& verdicts) const {
-  for (std::uint32_t i = 0; i < world_.hosts.size(); ++i) {
-    const Duration silence = liveness_->silence(HostId(i), now());
-    if (liveness_->health(HostId(i)) != HostHealth::kSuspect || silence < core_->spec().supervision.lost_after)
-      continue;
-    verdicts.push_back({.host = HostId(i), .health = HostHealth::kSilent, .silence = silence});
-  }
-}
-
-void Supervisor::watch_health() { health_.set(liveness_->next_deadline()); }
 
 }  // namespace monarch::sim

@@ -1,0 +1,81 @@
+// Bugs that are planted beside the BeatBook: a beat as they read it, and an answer as they give it.
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/sim/checker.h"
+#include "tests/sim/supervisor.h"
+#include "tests/sim/world.h"
+#include "tests/supervisor/core/state_parts.h"
+
+namespace monarch::sim {
+
+// As its host said it: what a planted bug believes is another one.
+RankReport Supervisor::said_of(const RankReport& believed) const {
+  if (heard_.beat == nullptr) return believed;
+  const std::vector<RankReport>& said = heard_.beat->content.ranks;
+  auto found =
+      std::find_if(said.begin(), said.end(), [&](const RankReport& one) { return one.process == believed.process; });
+  if (found != said.end()) return *found;
+  found = std::find_if(said.begin(), said.end(),
+                       [&](const RankReport& one) { return one.process.rank == believed.process.rank; });
+  return found != said.end() ? *found : believed;
+}
+
+// The beat as planted bugs read it.
+Beat Supervisor::planted(HostId host, const Beat& beat) {
+  Beat read = beat;
+  for (RankReport& report : read.content.ranks) {
+    if (!world_.checker->is_of_spec(report.process.rank)) continue;
+    const Generation current = state_parts::gang_with(*core_, report.process.rank).generation;
+    const bool believes = world_.mutant(Mutant::kBelieveAnyGeneration);
+    if (believes && report.process.generation > current) report.process.generation = current;
+    const HostId where = core_->placement().host_of(report.process.rank);
+    if (world_.mutant(Mutant::kBelieveAnybody) && where != host) {
+      (void)book_->on_beat(where, Beat{.seq = beat.seq, .sent_at = beat.sent_at, .content = {.ranks = {report}}},
+                           now());
+    }
+  }
+  return read;
+}
+
+// And what they add to the answer.
+void Supervisor::plant(HostId host, const Beat& beat, BeatBook::Answer& answer) {
+  if (world_.mutant(Mutant::kNeverResend)) answer.again.clear();
+  for (const RankReport& report : beat.content.ranks) {
+    if (world_.mutant(Mutant::kAckAnything)) answer.ack.granted.push_back(report.process);
+    const bool over = report.phase == RankPhase::kEnded && report.output_complete;
+    if (over && world_.mutant(Mutant::kForgetBeforeDurable)) answer.ack.forget.push_back(report.process);
+    if (world_.mutant(Mutant::kRecordAll) && core_->concerns(host, report)) {
+      (void)heard(RankChanged{.host = host, .report = report, .ended_at = liveness().to_ours(host, report.ended_at)});
+    }
+  }
+}
+
+void Supervisor::hear_commit(HostId host, RankReport report) {
+  if (world_.mutant(Mutant::kCommitAnyGeneration) && core_->has_rank(report.process.rank)) {
+    const Generation current = state_parts::gang_with(*core_, report.process.rank).generation;
+    if (report.process.generation > current) report.process.generation = current;  // earlier ones have their late words
+    host = core_->placement().host_of(report.process.rank);
+  }
+  commits_->hear(host, report, now());
+}
+
+// A planted bug: each host by itself.
+void Supervisor::judge_without_brake() {
+  std::vector<HostVerdict> verdicts;
+  for (std::uint32_t i = 0; i < world_.hosts.size(); ++i) {
+    const Duration silence = liveness().silence(HostId(i), now());
+    if (liveness().health(HostId(i)) != HostHealth::kSuspect || silence < core_->spec().supervision.lost_after)
+      continue;
+    verdicts.push_back({.host = HostId(i), .health = HostHealth::kSilent, .silence = silence});
+  }
+  world_.checker->judges_together(verdicts, liveness());
+  for (const HostVerdict& verdict : verdicts) {
+    world_.checker->judges(verdict);
+    (void)heard(HostSilent{
+        .host = verdict.host, .silence = verdict.silence, .grants_until = book_->grants_until(verdict.host)});
+  }
+}
+
+}  // namespace monarch::sim
