@@ -77,14 +77,14 @@ void BeatBook::note_change(HostId host, const RankReport& report) {
                      .ended_at = liveness_.to_ours(host, report.ended_at),
                      .uncertainty = liveness_.uncertainty(host)};
   if (report.evidence_at != Instant::never()) change.evidence_at = liveness_.to_ours(host, report.evidence_at);
+  // A beat with too much to say leaves some ranks' progress out: what they said before stands.
+  RankReport kept = report;
+  const bool goes_on =
+      known != peer.ranks.end() && known->second.report.process.generation == report.process.generation;
+  if (goes_on && report.progress == RankProgress{}) kept.progress = known->second.report.progress;
   if (report.end.kind != EndKind::kNone) {
-    RankProgress last = report.progress;
-    if (!last.step && known != peer.ranks.end() &&
-        known->second.report.process.generation == report.process.generation) {
-      last = known->second.report.progress;
-    }
-    change.step = last.step;
-    if (last.step) change.step_at = liveness_.to_ours(host, last.at);
+    change.step = kept.progress.step;
+    if (change.step) change.step_at = liveness_.to_ours(host, kept.progress.at);
   }
   if (report.phase == RankPhase::kWedged) change.grants_until = peer.grants_until;
   // Of an exit the number says all: what is told beside one is ours (JobCore::judged), and no host's to say.
@@ -96,14 +96,13 @@ void BeatBook::note_change(HostId host, const RankReport& report) {
   change.report.held = false;
   change.report.standstill = Standstill::kNone;
   change.report.commit.reset();
-  peer.ranks[report.process.rank] = {.report = report, .ticket = handlers_.decide(change)};
+  peer.ranks[report.process.rank] = {.report = std::move(kept), .ticket = handlers_.decide(change)};
   note_step(host, report);
 }
 
 // Nothing of it is for the journal, but a step.
 void BeatBook::keep(HostId host, const RankReport& report, RankReport& last) {
   const std::uint64_t written = last.stdout_bytes + last.stderr_bytes;
-  // A beat with too much to say leaves some ranks' progress out: what they said before stands.
   if (report.progress != RankProgress{}) last.progress = report.progress;
   last.talk_drops = report.talk_drops;
   last.held = report.held;
