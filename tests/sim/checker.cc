@@ -29,7 +29,8 @@ Checker::Checker(World& world)
       stages_(world.scenario.spec),
       commits_(world.scenario.spec, durable_, world.scenario.continues),
       hangs_(world),
-      drills_(world) {
+      drills_(world),
+      heard_(world.scenario.remote) {
   for (std::size_t i = 0; i < job_.bytes.size(); ++i) job_.bytes[i] = static_cast<std::uint8_t>(world.random.next());
 }
 
@@ -272,6 +273,7 @@ void Checker::orphan_due(HostId id) {
 }
 
 void Checker::acks(HostId host, const Ack& ack, const JobCore& core) {
+  heard_.answered(ack);
   for (const Incarnation& key : ack.granted) {
     check(started_.contains(key), "I8", text("a lease for ", incarnation_text(key), ", which was never started"));
     check(!recorded_ends_.contains(key), "I8", text("a lease for ", incarnation_text(key), ", which has ended"));

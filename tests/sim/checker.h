@@ -19,6 +19,7 @@
 #include "supervisor/core/job/job_core.h"
 #include "supervisor/core/spec/stages.h"
 #include "supervisor/journal/journal_contents.h"
+#include "tests/sim/beat_account.h"
 #include "tests/sim/commit_account.h"
 #include "tests/sim/drill_account.h"
 #include "tests/sim/durable_account.h"
@@ -78,6 +79,7 @@ class Checker {
   void answers(const CommitAnswer& answer) { commits_.answered(answer); }
   HangAccount& hangs() { return hangs_; }
   DrillAccount& drills() { return drills_; }
+  BeatAccount& heard() { return heard_; }
   void resends(const JobCore& core, const Action& action);
   void acks(HostId host, const Ack& ack, const JobCore& core);
   void arrives(const Up& message);
@@ -219,6 +221,7 @@ class Checker {
   HangAccount hangs_;
   DrillAccount drills_;
   RecordAccount records_;
+  BeatAccount heard_;
   std::map<Command, Ticket> commands_;
   std::map<Incarnation, Ticket> recorded_ends_;
   std::map<Incarnation, HostId> started_;  // where START said

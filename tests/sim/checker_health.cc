@@ -32,6 +32,7 @@ void Checker::reads(const Up& message) {
 
 // After it was told from one that came late by a link that had been replaced.
 void Checker::counts(HostId host, const Beat& beat) {
+  heard_.heard(host, beat);
   const auto sent = account(host).beats.find(beat.seq);
   if (sent != account(host).beats.end()) hangs_.counts(host, sent->second);
   if (beat.loop_age > world_.scenario.spec.supervision.suspect_after) return;

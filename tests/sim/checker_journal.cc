@@ -27,6 +27,7 @@ void Checker::recovered(const JournalContents& contents, const Status& replayed,
   durable_.recovered(contents.last_lsn);
   commits_.recovered();
   times_.forget();
+  heard_.begun();
   commits_.after_event(core.state());
   auto& states = world_.disk->state_after;
   states.erase(states.upper_bound(contents.last_lsn), states.end());
@@ -73,6 +74,7 @@ void Checker::decided(Term term, std::uint64_t ticket, const CoreEvent& event, c
                       const JobCore& core) {
   const Ticket here{term, ticket};
   records_.decided(term, event, now());
+  heard_.decided(event);
   for (const Action& action : actions) {
     if (const auto command = command_of(core, action)) commands_.try_emplace(*command, here);
     if (std::holds_alternative<FinishJob>(action)) finished_ = here;

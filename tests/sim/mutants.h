@@ -57,6 +57,9 @@ enum class Mutant : std::uint8_t {
   kBelieveAnyGeneration,
   kDrillExplainsNothing,
   kDrillExplainsAll,
+  kForgetUncopied,
+  kLoseStep,
+  kGrantSuperseded,
 };
 
 struct MutantName {
@@ -112,6 +115,9 @@ inline constexpr std::array kMutants = {
     MutantName{Mutant::kBelieveAnyGeneration, "believe-any-generation", "I23"},
     MutantName{Mutant::kDrillExplainsNothing, "drill-explains-nothing", "drill", 2'000},
     MutantName{Mutant::kDrillExplainsAll, "drill-explains-all", "drill", 4'000},
+    MutantName{Mutant::kForgetUncopied, "forget-uncopied", "copy"},
+    MutantName{Mutant::kLoseStep, "lose-step", "step"},
+    MutantName{Mutant::kGrantSuperseded, "grant-superseded"},
 };
 
 }  // namespace monarch::sim

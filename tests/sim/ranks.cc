@@ -58,6 +58,7 @@ void Ranks::fork_rank(const keeper_action::ForkRank& order) {
   process.host = host_.id;
   process.pid = world_.next_pid();
   process.standby = order.gang.standby;
+  process.furthest = order.gang.furthest;
   process.deaf = world_.random.permille(faults.deaf);
   if (world_.random.permille(faults.children))
     process.children = 1 + static_cast<std::uint32_t>(world_.random.below(3));

@@ -42,8 +42,9 @@ struct RankProcess {
   // What it says of itself, and what keeps it from doing so.
   bool said_ready = false;
   RankProgress progress;
-  Instant last_word_at;    // real time
-  Duration silent_before;  // that word
+  std::optional<std::uint64_t> furthest;  // that its gang had reached before, as its START says
+  Instant last_word_at;                   // real time
+  Duration silent_before;                 // that word
   Standstill standstill = Standstill::kNone;
   Instant stands_since;                // real time
   Instant stood_until;                 // real time
@@ -111,6 +112,7 @@ class Ranks {
   void comes_to_gate(RankProcess& process);
   // ranks_hangs.cc
   void speak(const RankProcess& process);
+  static void mark(RankProcess& process);
   void plan_words(const Incarnation& key);
   void plan_stuck(const Incarnation& key);
   void tell_standing(const Incarnation& key, Duration wait);

@@ -25,6 +25,14 @@ void Ranks::speak(const RankProcess& process) {
   tell_(keeper_event::Spoke{process.key, process.said_ready, process.progress});
 }
 
+// As RankVoice does: the first step of this start, and the first beyond what its gang had reached.
+void Ranks::mark(RankProcess& process) {
+  RankProgress& progress = process.progress;
+  const StepMark here{*progress.step, progress.at};
+  if (!progress.first) progress.first = here;
+  if (!progress.past && process.furthest && here.step > *process.furthest) progress.past = here;
+}
+
 void Ranks::plan_words(const Incarnation& key) {
   const Duration gap = world_.scenario.words;
   if (gap == Duration::forever()) return;
@@ -35,6 +43,7 @@ void Ranks::plan_words(const Incarnation& key) {
       if (process->acts()) {
         process->progress.step = process->progress.step.value_or(0) + 1;
         process->progress.at = host_.now();
+        mark(*process);
         process->silent_before = world_.scheduler.now() - process->last_word_at;
         process->last_word_at = world_.scheduler.now();
         speak(*process);

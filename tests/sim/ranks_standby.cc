@@ -62,6 +62,7 @@ void Ranks::take_over(const keeper_action::TakeOver& order) {
   RankProcess& process = node.mapped();
   process.key = key;
   process.standby = false;
+  process.furthest = order.as.gang.furthest;
   ++process.life;
   resume(process, order.as);
   if (process.alive()) process.stage = RankProcess::Stage::kGated;

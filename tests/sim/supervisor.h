@@ -103,6 +103,7 @@ class Supervisor {
   // supervisor_links.cc
   void open_book();
   std::uint64_t heard(CoreEvent event);
+  void copy(const RankReport& report);
   void on_beat(HostId host, const Beat& beat);
   void open_commits();
   void answer(HostId host, const CommitAnswer& told);
@@ -153,10 +154,11 @@ class Supervisor {
   Alarm claims_due_;
   std::map<HostId, Generation> started_;
   std::map<HostId, std::uint64_t> launches_;  // how often, in this term
-  std::set<HostId> pending_;                  // replies that have not come
-  bool inventory_known_ = true;               // of the guard: only one that came back has to ask
-  std::set<HostId> ending_;                   // their ends are on their way
-  std::map<HostId, std::uint64_t> ended_;     // one more than the launch whose end was told
+  std::set<Incarnation> copying_;
+  std::set<HostId> pending_;               // replies that have not come
+  bool inventory_known_ = true;            // of the guard: only one that came back has to ask
+  std::set<HostId> ending_;                // their ends are on their way
+  std::map<HostId, std::uint64_t> ended_;  // one more than the launch whose end was told
   std::set<HostId> to_adopt_;
   std::set<HostId> to_destroy_;
   std::string old_state_;  // for kStaleSnapshot

@@ -13,6 +13,8 @@ namespace monarch::sim {
 
 namespace {
 
+constexpr Duration kLongestCopy = Duration::seconds(5);
+
 std::string user_id_of(HostId host) { return text("worker/", host.value()); }
 
 }  // namespace
@@ -30,6 +32,7 @@ void Supervisor::open_book() {
     world_.note(verdict.health == HostHealth::kSilent ? "silent" : "suspect", verdict.host.value());
     world_.checker->judges(verdict);
   };
+  if (world_.scenario.remote) handlers.on_written = [this](const RankReport& report) { copy(report); };
   handlers.on_commit = [this](HostId host, const RankReport& report) { hear_commit(host, report); };
   handlers.on_report = [this](HostId host, const RankReport& report, Instant sent_at) {
     if (!world_.mutant(Mutant::kNeverHung)) hangs_->on_report(host, report, sent_at, now());
@@ -88,6 +91,9 @@ std::uint64_t Supervisor::heard(CoreEvent event) {
   if (std::holds_alternative<HostDistrusted>(event)) {
     world_.note("distrusted", std::get<HostDistrusted>(event).host.value());
   }
+  if (world_.mutant(Mutant::kLoseStep)) {
+    if (auto* change = std::get_if<RankChanged>(&event)) change->step.reset();
+  }
   if (world_.mutant(Mutant::kNeverJudge) && std::holds_alternative<HostSilent>(event)) return 0;
   if (world_.mutant(Mutant::kNoLeaseWait)) {
     if (auto* silent = std::get_if<HostSilent>(&event)) silent->grants_until = {};
@@ -95,6 +101,23 @@ std::uint64_t Supervisor::heard(CoreEvent event) {
     if (auto* change = std::get_if<RankChanged>(&event)) change->grants_until = {};
   }
   return decide(event);
+}
+
+// As OutputRelay: what a host of its own has is pulled over the bulk link, which takes its time. Whose host is gone is
+// asked for again by the next beat.
+void Supervisor::copy(const RankReport& report) {
+  const Incarnation process = report.process;
+  if (!report.output_complete || !copying_.insert(process).second) return;
+  const bool known = world_.checker->heard().is_copied(process);  // by a supervisor before this one
+  const Duration takes =
+      world_.random.skewed(Duration::milliseconds(1), known ? Duration::milliseconds(20) : kLongestCopy);
+  send_after(world_.scheduler, takes, life_, [this, process] {
+    copying_.erase(process);
+    const auto host = core_->where_ran(process);
+    if (!host || !world_.reachable(*host)) return;
+    world_.checker->heard().copied(process);
+    book_->on_copied(process);
+  });
 }
 
 void Supervisor::on_beat(HostId host, const Beat& beat) {

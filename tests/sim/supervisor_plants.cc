@@ -44,8 +44,13 @@ void Supervisor::plant(HostId host, const Beat& beat, BeatBook::Answer& answer) 
   if (world_.mutant(Mutant::kNeverResend)) answer.again.clear();
   for (const RankReport& report : beat.content.ranks) {
     if (world_.mutant(Mutant::kAckAnything)) answer.ack.granted.push_back(report.process);
+    if (world_.mutant(Mutant::kGrantSuperseded) && core_->is_superseded(host, report)) {
+      answer.ack.granted.push_back(report.process);
+    }
     const bool over = report.phase == RankPhase::kEnded && report.output_complete;
     if (over && world_.mutant(Mutant::kForgetBeforeDurable)) answer.ack.forget.push_back(report.process);
+    const bool all_durable = durable_ticket_ == last_ticket_;
+    if (over && all_durable && world_.mutant(Mutant::kForgetUncopied)) answer.ack.forget.push_back(report.process);
     if (world_.mutant(Mutant::kRecordAll) && core_->concerns(host, report)) {
       (void)heard(RankChanged{.host = host, .report = report, .ended_at = liveness().to_ours(host, report.ended_at)});
     }

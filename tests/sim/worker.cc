@@ -25,7 +25,8 @@ Worker::Worker(World& world, Host& host, DaemonStash stash, ReplyTo reply_to, On
       stash_(std::move(stash)),
       reply_to_(std::move(reply_to)),
       on_ended_(std::move(on_ended)),
-      incarnation_(world.random.next()) {}
+      incarnation_(world.random.next()),
+      pid_(world.next_pid()) {}
 
 void Worker::begin() {
   world_.note("worker", host_.id.value());
@@ -202,7 +203,7 @@ void Worker::perform(const action::KillGuarded&) {
 void Worker::perform(const action::SayHello& ordered) {
   KeeperHello hello = ordered.hello;
   hello.incarnation = incarnation_;
-  hello.keeper_pid = static_cast<std::int32_t>(host_.id.value() + 2);
+  hello.keeper_pid = pid_;
   hello.has_stash = true;
   tell_daemon(Daemon::HelloWithStash{std::move(hello), stash_});
 }

@@ -98,6 +98,7 @@ class Worker {
   ReplyTo reply_to_;
   OnEnded on_ended_;
   std::uint64_t incarnation_;
+  std::int32_t pid_;
   std::vector<std::unique_ptr<Daemon>> daemons_;
   std::deque<KeeperEvent> events_;
   bool handling_ = false;

@@ -1,0 +1,38 @@
+#pragma once
+
+// BeatAccount: what the supervisor has heard by beats, and what it may make of that. An end is journalled with the step
+// that its rank had named by then, and a host forgets no rank whose output is not copied, where copies are kept.
+//
+// Thread: one simulation's. Lifetime: its checker's.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "supervisor/core/state/events.h"
+#include "transport/messages/worker.h"
+
+namespace monarch::sim {
+
+class BeatAccount {
+ public:
+  explicit BeatAccount(bool copies) : copies_(copies) {}
+
+  // By a supervisor that has heard nothing yet.
+  void begun() { steps_.clear(); }
+  void heard(HostId host, const Beat& beat);
+  void decided(const CoreEvent& event) const;
+  void copied(const Incarnation& process) { copied_.insert(process); }
+  bool is_copied(const Incarnation& process) const { return copied_.contains(process); }
+  void answered(const Ack& ack) const;
+
+ private:
+  bool copies_;
+  // As each host has told of them last; of a rank that is not there it may say what it likes.
+  std::map<std::pair<HostId, Incarnation>, std::optional<std::uint64_t>> steps_;
+  std::set<Incarnation> copied_;
+};
+
+}  // namespace monarch::sim
