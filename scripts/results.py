@@ -36,7 +36,9 @@ def cause(text):
     """One line that says why a test failed: the first that reads like a reason, a failed TAP line with the next, or the last of all."""
     rows = [row.strip() for row in text.splitlines() if row.strip()]
     bad = next((i for i, row in enumerate(rows) if row.startswith("not ok ")), len(rows) - 1)
-    return next((row for row in rows if CAUSE.search(row)), " ".join(rows[bad:bad + 2]) or "no output")[:300]
+    said = next((row for row in rows if CAUSE.search(row)), " ".join(rows[bad:bad + 2]) or "no output")
+    # What a command said stands behind its words.
+    return said if len(said) <= 600 else f"{said[:200]} … {said[-400:]}"
 
 
 class Tally:

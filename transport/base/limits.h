@@ -44,7 +44,7 @@ inline constexpr std::uint64_t kSnapshotEvery = 1'000;           // records; the
 inline constexpr std::size_t kJournalPendingBytes = 8U << 20U;   // appended and not on disk; more is answered kBusy
 
 // Waits.
-inline constexpr Duration kReadyDeadline = Duration::seconds(10);     // of a started supervisor
+inline constexpr Duration kReadyDeadline = Duration::seconds(30);     // of a started supervisor
 inline constexpr Duration kPingPeriod = Duration::milliseconds(500);  // keeper to daemon
 inline constexpr Duration kPingDeadline = Duration::seconds(2);       // then it is killed and started again
 inline constexpr Duration kSupervisorPingDeadline =
