@@ -76,6 +76,7 @@ class Supervisor {
   struct Heard {  // of whom a beat is read
     HostId host;
     const Beat* beat = nullptr;
+    const Beat* as_read = nullptr;  // with what is planted in it, in the same places
   };
 
   // supervisor.cc

@@ -123,7 +123,9 @@ void Supervisor::copy(const RankReport& report) {
 void Supervisor::on_beat(HostId host, const Beat& beat) {
   world_.checker->counts(host, beat);
   heard_ = {.host = host, .beat = &beat};
-  BeatBook::Answer answer = book_->on_beat(host, planted(host, beat), now());
+  const Beat as_read = planted(host, beat);
+  heard_.as_read = &as_read;
+  BeatBook::Answer answer = book_->on_beat(host, as_read, now());
   plant(host, beat, answer);
   heard_ = {};
   if (!alive()) return;

@@ -14,11 +14,14 @@ namespace monarch::sim {
 RankReport Supervisor::said_of(const RankReport& believed) const {
   if (heard_.beat == nullptr) return believed;
   const std::vector<RankReport>& said = heard_.beat->content.ranks;
-  auto found =
-      std::find_if(said.begin(), said.end(), [&](const RankReport& one) { return one.process == believed.process; });
-  if (found != said.end()) return *found;
-  found = std::find_if(said.begin(), said.end(),
-                       [&](const RankReport& one) { return one.process.rank == believed.process.rank; });
+  for (std::size_t i = 0; heard_.as_read != nullptr && i < said.size(); ++i) {
+    const RankReport& read = heard_.as_read->content.ranks[i];
+    const bool is_it = read.process == believed.process && read.phase == believed.phase && read.pid == believed.pid &&
+                       read.ready == believed.ready && read.end.kind == believed.end.kind;
+    if (is_it) return said[i];
+  }
+  const auto found = std::find_if(said.begin(), said.end(),
+                                  [&](const RankReport& one) { return one.process.rank == believed.process.rank; });
   return found != said.end() ? *found : believed;
 }
 
