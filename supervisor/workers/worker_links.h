@@ -82,7 +82,6 @@ class WorkerLinks {
   void on_copied(const Incarnation& process) { book_.on_copied(process); }
 
   // As BeatBook's.
-  Instant grants_until(HostId host) const { return book_.grants_until(host); }
   void expect(HostId host);
   void expect_again(HostId host);
   void stop_expecting(HostId host);

@@ -51,7 +51,7 @@ struct BeatBookHandlers {
   // What this supervisor has in hand itself says that another one of a later term has taken the job.
   std::function<bool()> has_successor = {};
   // So it is, or most of the hosts have promised that term: we are the old one.
-  std::function<void(Term)> on_superseded = {};
+  std::function<void(Term)> on_superseded;
 };
 
 class BeatBook {

@@ -27,7 +27,8 @@ class BeatBookTest : public ::testing::Test {
                                     return ++last;
                                   },
                               .is_durable = [this](std::uint64_t ticket) { return ticket <= durable; },
-                              .all_durable = [this] { return durable >= last; }};
+                              .all_durable = [this] { return durable >= last; },
+                              .on_superseded = [](Term) { FAIL() << "nobody speaks of another term"; }};
     if (copies) handlers.on_written = [](const RankReport&) {};
     book.emplace(driver.core, Term(1), std::move(handlers));
   }
