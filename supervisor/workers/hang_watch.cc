@@ -35,7 +35,7 @@ HangWatch::HangWatch(const JobCore& core, HangWatchHandlers handlers)
 }
 
 void HangWatch::on_report(HostId host, const RankReport& report, Instant sent_at, Instant now) {
-  if (!core_.grants(report.process)) return watch_.forget(report.process.rank);
+  if (!core_.judge(host, report).granted) return watch_.forget(report.process.rank);
   update(report.process.rank);  // of a new generation: what was stopped is not there any more
   tell_standstill(host, report, now);
   tell_unwatched(report, now);

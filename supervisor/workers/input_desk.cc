@@ -64,7 +64,7 @@ void InputDesk::end_where_nobody_gives() {
 
 void InputDesk::taken(HostId host, const InputTaken& taken) {
   const RankId id = taken.process.rank;
-  const bool its_own = core_.has_rank(id) && core_.where_is(id) == host;
+  const bool its_own = core_.has_rank(id) && core_.place_of(id) == host;
   if (!its_own || taken.process.generation != generation_of(id)) return;
   // Of an earlier generation nothing is asked any more.
   std::erase_if(given_, [&](const auto& one) { return one.first.rank == id && one.first != taken.process; });

@@ -84,7 +84,8 @@ std::size_t WorkerLinks::signal(const std::vector<RankId>& ranks, int number, st
   for (const RankId& rank : ranks) {
     const GangId gang = core_.spec().meshes[rank.mesh.value()].gang_of(rank.rank);
     const Generation generation = core_.state().meshes[rank.mesh.value()].gangs[gang.value()].generation;
-    if (core_.grants({rank, generation})) by_host[{core_.placement().host_of(rank), generation}].push_back(rank);
+    const HostId host = core_.place_of(rank);
+    if (core_.judge(host, {.process = {rank, generation}}).granted) by_host[{host, generation}].push_back(rank);
   }
   std::size_t reached = 0;
   for (auto& [where, selected] : by_host) {

@@ -277,7 +277,7 @@ void Checker::acks(HostId host, const Ack& ack, const JobCore& core) {
   for (const Incarnation& key : ack.granted) {
     check(started_.contains(key), "I8", text("a lease for ", incarnation_text(key), ", which was never started"));
     check(!recorded_ends_.contains(key), "I8", text("a lease for ", incarnation_text(key), ", which has ended"));
-    check(core.where_is(key.rank) == host, "I8", text("a lease for ", incarnation_text(key), " on the wrong host"));
+    check(core.where_ran(key) == host, "I8", text("a lease for ", incarnation_text(key), " on the wrong host"));
   }
 }
 

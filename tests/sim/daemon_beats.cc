@@ -79,7 +79,7 @@ void Daemon::lie(Beat& beat) const {
   RankReport report;
   report.process.rank = rank;
   report.process.generation = state_parts::gang_with(core, rank).generation;
-  if (core.where_is(rank) == host_.id || core.where_ran(report.process) == host_.id) return;
+  if (core.where_ran(report.process) == host_.id) return;
   report.phase = world_.random.one_in(2) ? RankPhase::kEnded : RankPhase::kRunning;
   report.pid = 1;
   report.ready = true;

@@ -82,8 +82,9 @@ void Supervisor::signal(std::vector<RankId> ranks, int number) {
     if (number == SIGSTOP) world_.checker->hangs().stop_is_durable(ranks);
     for (const RankId& rank : ranks) {
       const Generation generation = state_parts::gang_with(*core_, rank).generation;
-      if (!core_->grants({rank, generation})) continue;
-      send(core_->placement().host_of(rank), Signal{.ranks = {rank}, .generation = generation, .number = number});
+      const HostId host = core_->place_of(rank);
+      if (core_->judge(host, {.process = {rank, generation}}).granted)
+        send(host, Signal{.ranks = {rank}, .generation = generation, .number = number});
     }
   });
 }

@@ -94,8 +94,8 @@ BeatBook::Answer BeatBook::on_beat(HostId host, const Beat& beat, Instant now) {
     // First: a rank that has ended meanwhile had written what it says.
     if (report.commit && handlers_.on_commit) handlers_.on_commit(host, report);
     note_rank(host, report);
-    const bool its_own = core_.has_rank(report.process.rank) && core_.where_is(report.process.rank) == host;
-    if (handlers_.on_report && its_own && core_.concerns(host, report)) handlers_.on_report(host, report, beat.sent_at);
+    if (!handlers_.on_report || !core_.has_rank(report.process.rank)) continue;
+    if (core_.judge(host, report).of == ReportOf::kOfNow) handlers_.on_report(host, report, beat.sent_at);
   }
   const HostState& known = core_.state().hosts[host.value()];
   if (known.awaited && known.phase == HostPhase::kJoined) {
@@ -113,13 +113,14 @@ Ack BeatBook::ack_of(HostId host, const Beat& beat) const {
   Ack ack{.seq = beat.seq, .lease = core_.lease_length()};
   ack.say_hello = !peers_[host.value()].greeted;
   for (const RankReport& report : beat.content.ranks) {
-    if (core_.concerns(host, report) && core_.grants(report.process)) ack.granted.push_back(report.process);
-    if (may_forget(host, report)) ack.forget.push_back(report.process);
+    const Judgement judged = core_.judge(host, report);
+    if (judged.granted) ack.granted.push_back(report.process);
+    if (may_forget(host, report, judged.of)) ack.forget.push_back(report.process);
   }
   return ack;
 }
 
-bool BeatBook::may_forget(HostId host, const RankReport& report) const {
+bool BeatBook::may_forget(HostId host, const RankReport& report, ReportOf of) const {
   if (report.phase != RankPhase::kEnded || !report.output_complete) return false;
   const auto& ranks = peers_[host.value()].ranks;
   const auto known = ranks.find(report.process.rank);
@@ -128,7 +129,7 @@ bool BeatBook::may_forget(HostId host, const RankReport& report) const {
                         handlers_.is_durable(known->second.ticket);
   if (recorded) return true;
   // Another generation was decided; until that is durable, who comes back may have to learn of this end (J1).
-  return core_.is_superseded(host, report) && handlers_.all_durable() &&
+  return of == ReportOf::kSuperseded && handlers_.all_durable() &&
          (!handlers_.on_written || copied_.contains(report.process));
 }
 

@@ -127,7 +127,7 @@ class BeatBook {
   void note_change(HostId host, const RankReport& report);
   void keep(HostId host, const RankReport& report, RankReport& last);
   void note_step(HostId host, const RankReport& report);
-  bool may_forget(HostId host, const RankReport& report) const;
+  bool may_forget(HostId host, const RankReport& report, ReportOf of) const;
   Ack ack_of(HostId host, const Beat& beat) const;
   std::vector<Action> lost(HostId host, const Beat& beat, Instant now);
 

@@ -32,9 +32,10 @@ void add(TalkDrops& sum, const TalkDrops& more) {
 
 void BeatBook::note_rank(HostId host, const RankReport& report) {
   // The core would drop it, and it would cost a record (I23).
-  if (!core_.concerns(host, report)) {
+  const Judgement judged = core_.judge(host, report);
+  if (!judged.counts()) {
     // Of an earlier generation nothing is left to learn but the rest of its output.
-    const bool copies = handlers_.on_written && core_.is_superseded(host, report);
+    const bool copies = handlers_.on_written && judged.of == ReportOf::kSuperseded;
     if (copies && !copied_.contains(report.process)) handlers_.on_written(report);
     return;
   }

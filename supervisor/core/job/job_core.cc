@@ -27,12 +27,6 @@ std::string not_ready_text(const MeshSpec& mesh) {
   return {};
 }
 
-// Of the rank's host, counted from the first of its gang.
-std::size_t index_in_gang(const Placement& placement, GangId gang, RankId id) {
-  const Rank first(placement.range_of(id.mesh, gang).first);
-  return placement.host_index(id) - placement.host_index({id.mesh, first});
-}
-
 }  // namespace
 
 JobCore::JobCore(JobSpec spec, std::vector<PoolHost> hosts, JobCoreOptions options)
@@ -273,77 +267,6 @@ std::string JobCore::unready_text(RankId id) const {
   return text(mesh_spec(id.mesh).name, "/", id.rank.value(), "@", hosts_[placement_.host_of(id).value()].name, why);
 }
 
-bool JobCore::grants(const Incarnation& process) const {
-  const auto& [id, generation] = process;
-  if (const auto spare = prepared_host(spec_, id)) {
-    const HostState& host = state_.hosts[spare->value()];
-    return host.phase == HostPhase::kJoined && host.preparation.generation == generation &&
-           lives(host.preparation.phase);
-  }
-  if (const auto place = standby_place(spec_, id)) {
-    const StandbyState& standby = state_.meshes[place->mesh.value()].standby[place->standby];
-    return standby.phase != StandbyPhase::kWaiting && standby.generation == generation &&
-           lives(standby.ranks[place->index].stage) &&
-           state_.hosts[standby.hosts[place->index / mesh_spec(place->mesh).per_host()].value()].phase ==
-               HostPhase::kJoined;
-  }
-  if (id.mesh.value() >= state_.meshes.size()) return false;
-  const MeshState& mesh = state_.meshes[id.mesh.value()];
-  if (id.rank.value() >= mesh.ranks.size()) return false;
-  const RankState& rank = mesh.ranks[id.rank.value()];
-  const GangId gang = mesh_spec(id.mesh).gang_of(id.rank);
-  // A host that is being destroyed gets no more time, even if it is heard of once more; nor does one that kills what
-  // runs there.
-  const HostState& where = state_.hosts[placement_.host_of(id).value()];
-  if (where.phase != HostPhase::kJoined || where.failing) return false;
-  return mesh.gangs[gang.value()].generation == generation && lives(rank.stage) && !rank.reaped;
-}
-
-bool JobCore::concerns(HostId where, const RankReport& report) const {
-  const RankId id = report.process.rank;
-  if (const auto spare = prepared_host(spec_, id)) {
-    return *spare == where && state_.hosts[where.value()].preparation.generation == report.process.generation;
-  }
-  if (const auto place = standby_place(spec_, id)) {
-    const StandbyState& standby = state_.meshes[place->mesh.value()].standby[place->standby];
-    return !standby.hosts.empty() && standby.generation == report.process.generation &&
-           standby.hosts[place->index / mesh_spec(place->mesh).per_host()] == where;
-  }
-  return is_of_now(where, report) || owes(where, report);
-}
-
-bool JobCore::is_of_now(HostId where, const RankReport& report) const {
-  const RankId id = report.process.rank;
-  if (id.mesh.value() >= state_.meshes.size()) return false;
-  const MeshState& mesh = state_.meshes[id.mesh.value()];
-  if (id.rank.value() >= mesh.ranks.size() || place_of(id) != where) return false;
-  const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
-  const GangState& state = mesh.gangs[g.value()];
-  // Who has the slot by now did not have it when this generation began: its next one waits until this one can act no
-  // longer (I3).
-  return state.generation == report.process.generation &&
-         ran_on(state.places, report.process.generation, index_in_gang(placement_, g, id), where);
-}
-
-bool JobCore::is_superseded(HostId where, const RankReport& report) const {
-  const RankId id = report.process.rank;
-  if (const auto spare = prepared_host(spec_, id)) {
-    return *spare == where && report.process.generation < state_.hosts[spare->value()].preparation.generation;
-  }
-  if (const auto place = standby_place(spec_, id)) {
-    const StandbyState& standby = state_.meshes[place->mesh.value()].standby[place->standby];
-    return report.process.generation < standby.generation &&
-           ran_on(standby.places, report.process.generation, place->index / mesh_spec(place->mesh).per_host(), where);
-  }
-  if (id.mesh.value() >= state_.meshes.size()) return false;
-  const MeshState& mesh = state_.meshes[id.mesh.value()];
-  if (id.rank.value() >= mesh.ranks.size()) return false;
-  const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
-  const GangState& state = mesh.gangs[g.value()];
-  return report.process.generation < state.generation &&
-         ran_on(state.places, report.process.generation, index_in_gang(placement_, g, id), where);
-}
-
 bool JobCore::awaits(HostId where, const Reserved& reserved) const {
   if (reserved.mesh.value() >= state_.meshes.size()) return awaits_for_standby(where, reserved);
   if (reserved.gang.value() >= state_.meshes[reserved.mesh.value()].gangs.size()) return false;
@@ -367,15 +290,6 @@ const GangState& JobCore::gang(MeshId mesh, GangId gang) const {
 RankState& JobCore::rank(RankId id) { return state_.meshes[id.mesh.value()].ranks[id.rank.value()]; }
 
 const RankState& JobCore::rank(RankId id) const { return state_.meshes[id.mesh.value()].ranks[id.rank.value()]; }
-
-// Where it is to run or runs; of one that has ended, where it ran: its slot may have gone elsewhere since.
-HostId JobCore::place_of(RankId id) const {
-  const RankStage stage = rank(id).stage;
-  const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
-  const std::vector<PastPlace>& places = gang(id.mesh, g).places;
-  if ((stage != RankStage::kEnded && stage != RankStage::kLost) || places.empty()) return placement_.host_of(id);
-  return places.back().hosts[index_in_gang(placement_, g, id)];
-}
 
 HostState& JobCore::host(HostId id) {
   MONARCH_ASSERT(id.value() < state_.hosts.size());

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/core/job/judgement.h"
 #include "supervisor/core/recovery/recovery.h"
 #include "supervisor/core/spec/job_spec.h"
 #include "supervisor/core/spec/placement.h"
@@ -51,12 +52,8 @@ class JobCore {
   const Stages& stages() const { return stages_; }
   const std::vector<PoolHost>& hosts() const { return hosts_; }
 
-  // May this rank run at this generation, as far as the journal says? Leases are granted for these alone.
-  bool grants(const Incarnation& process) const;
-  // Is this report about a rank that the journal has on that host, at its gang's generation? Others change nothing.
-  bool concerns(HostId host, const RankReport& report) const;
-  // Is this report about a rank at a generation that another has followed, and that ran on this host (I23)?
-  bool is_superseded(HostId host, const RankReport& report) const;
+  // What that host says there is to the job.
+  Judgement judge(HostId host, const RankReport& report) const;
   // Does somebody stop this rank on purpose, so that it must not be called hung? By `monarch hold`, and in any way.
   bool is_held(RankId rank) const;
   // Is this host on request, and was somebody asked for it who has not granted it yet?
@@ -65,9 +62,10 @@ class JobCore {
   // Would this answer move a gang on?
   bool awaits(HostId host, const Reserved& reserved) const;
   bool has_rank(RankId rank) const;
-  // Where this one is, also what warms a spare, and a rank of a standby gang.
-  std::optional<HostId> where_is(RankId rank) const;
-  // The same of one of its generations, also if it has moved on and what it wrote last is still awaited.
+  // Where a rank of the spec is; of one that has ended: where it ran.
+  HostId place_of(RankId id) const;
+  // Where one runs, also what warms a spare, and a rank of a standby gang; or ran, if its rank has moved on and what it
+  // wrote last is still awaited.
   std::optional<HostId> where_ran(const Incarnation& process) const;
   // The newest that all ranks of its gang have committed.
   std::optional<std::uint64_t> committed_step(RankId rank) const;
@@ -90,6 +88,11 @@ class JobCore {
   std::string missing_at_start() const;
   std::string unready_text(RankId id) const;
   bool starts_again(RankId id) const;
+
+  // job_core_judge.cc
+  Judgement judge_rank(HostId where, const RankReport& report) const;
+  Judgement judge_preparation(HostId where, Generation generation) const;
+  Judgement judge_standby(HostId where, const StandbyPlace& place, Generation generation) const;
 
   // job_core_inherit.cc
   void on(const GangsInherited& event);
@@ -314,6 +317,7 @@ class JobCore {
     HostId host;
   };
   Duration drain_patience() const;
+  std::optional<HostId> where_is(RankId rank) const;
   std::vector<LastWords> output_on_its_way() const;
   void tell_incomplete_output(const std::vector<LastWords>& words);
   bool is_on_its_way(RankId rank, HostId from) const;
@@ -321,8 +325,6 @@ class JobCore {
   void note_owed(RankId rank);
   bool awaits_last_words(HostId host, Duration patience);
   void forget_wishes();
-  bool is_of_now(HostId host, const RankReport& report) const;
-  bool owes(HostId host, const RankReport& report) const;
   void settle_owed(HostId host, const RankReport& report);
   void forget_owed(RankId rank);
   void owed_is_due(HostId host);
@@ -394,7 +396,6 @@ class JobCore {
   const GangState& gang(MeshId mesh, GangId gang) const;
   RankState& rank(RankId id);
   const RankState& rank(RankId id) const;
-  HostId place_of(RankId id) const;
   HostState& host(HostId id);
   const MeshSpec& mesh_spec(MeshId id) const { return spec_.meshes[id.value()]; }
   template <class Visit>

@@ -43,7 +43,7 @@ CommitDecision JobCore::rule_on(HostId where, const Incarnation& process, const 
     return refused_commit(text("generation ", generation.counter, " of this gang is over, ", state.generation.counter,
                                " has its place: what it writes does not count"));
   }
-  if (placement_.host_of(id) != where || !grants(process)) {
+  if (!judge(where, {.process = process}).granted) {
     return refused_commit("the supervisor has given this rank up: what it writes does not count");
   }
   return rule_commit(state.commits, committer(id), asked);

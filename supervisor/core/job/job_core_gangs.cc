@@ -41,12 +41,13 @@ std::string folder_advice(const JobSpec& job, const MeshSpec& mesh, const RankEn
 
 void JobCore::on(const RankChanged& event) {
   // The one place where reports of other generations, or from hosts that should not have the rank, are dropped.
-  if (!concerns(event.host, event.report)) return;
+  const Judgement news = judge(event.host, event.report);
+  if (!news.counts()) return;
   const RankId id = event.report.process.rank;
   if (prepared_host(spec_, id)) return on_prepare_changed(event, event.host);
   if (const auto place = standby_place(spec_, id)) return on_standby_changed(event, *place);
   settle_owed(event.host, event.report);
-  if (!is_of_now(event.host, event.report)) return;
+  if (news.of != ReportOf::kOfNow) return;
   const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
   GangState& state = gang(id.mesh, g);
   RankState& slot = rank(id);

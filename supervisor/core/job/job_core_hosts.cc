@@ -380,7 +380,7 @@ std::vector<Action> JobCore::outstanding(HostId id, const std::vector<RankReport
   add_outstanding_of_standby(id, reported, missing);
   // What runs there at a generation that nobody wants: it is killed, whatever it is.
   for (const RankReport& report : reported) {
-    if (report.phase >= RankPhase::kStopping || grants(report.process)) continue;
+    if (report.phase >= RankPhase::kStopping || judge(id, report).granted) continue;
     missing.emplace_back(SendStop{id, Stop{.ranks = {report.process.rank},
                                            .generation = report.process.generation,
                                            .signal = 9,

@@ -113,14 +113,6 @@ void JobCore::forget_wishes() {
   }
 }
 
-bool JobCore::owes(HostId where, const RankReport& report) const {
-  if (where.value() >= state_.hosts.size()) return false;
-  const HostState& state = state_.hosts[where.value()];
-  return state.phase == HostPhase::kJoined && report.phase == RankPhase::kEnded &&
-         std::any_of(state.owed.begin(), state.owed.end(),
-                     [&](const Incarnation& owed) { return owed == report.process; });
-}
-
 void JobCore::settle_owed(HostId where, const RankReport& report) {
   if (!report.output_complete || host(where).owed.empty()) return;
   std::erase_if(host(where).owed, [&](const Incarnation& owed) { return owed == report.process; });

@@ -209,7 +209,7 @@ JobStatus status_of(const JobCore& core, const std::string& job_id, Instant now)
       mesh.ranks.push_back(
           {.rank = r,
            .phase = rank.stage == RankStage::kPending ? waiting_name(core, gang, MeshId(m), Rank(r)) : stage_name(rank),
-           .host = core.hosts()[core.where_is({MeshId(m), Rank(r)})->value()].name,
+           .host = core.hosts()[core.place_of({MeshId(m), Rank(r)}).value()].name,
            .generation = gang.generation.counter,
            .pid = rank.pid,
            .end = rank.reaped ? describe_end(rank.end) : std::string(),

@@ -5,6 +5,7 @@
 // Thread: pure functions. Lifetime: what they return is the state's.
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "supervisor/core/job/job_core.h"
@@ -45,5 +46,10 @@ inline const std::vector<StandbyState>& standbys(const JobState& state, MeshId m
   return state.meshes[mesh.value()].standby;
 }
 inline const std::vector<Rank>& held(const JobState& state, MeshId mesh) { return state.meshes[mesh.value()].held; }
+// May it run where it is?
+inline bool is_granted(const JobCore& core, const Incarnation& process) {
+  const std::optional<HostId> host = core.where_ran(process);
+  return host && core.judge(*host, {.process = process}).granted;
+}
 
 }  // namespace monarch::state_parts

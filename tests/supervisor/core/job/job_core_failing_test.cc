@@ -105,9 +105,9 @@ TEST(FailingHost, GetsNoLeaseAndNoOrder) {
   Driver driver(one_gang());
   run_with_spare(driver);
   const RankReport report = driver.report_of(kSecond, RankPhase::kRunning);
-  ASSERT_TRUE(driver.core.grants({kSecond, report.process.generation}));
+  ASSERT_TRUE(state_parts::is_granted(driver.core, {kSecond, report.process.generation}));
   driver.step(WorkerFailing{.host = kV2});
-  EXPECT_FALSE(driver.core.grants({kSecond, report.process.generation}));
+  EXPECT_FALSE(state_parts::is_granted(driver.core, {kSecond, report.process.generation}));
   EXPECT_TRUE(driver.core.outstanding(kV2, {report}).empty());
   EXPECT_FALSE(driver.core.outstanding(kV1, {driver.report_of(kFirst, RankPhase::kRunning)}).empty());
 }

@@ -57,10 +57,10 @@ TEST(JobCoreOutput, ADrainedHostIsNotEndedBeforeItsLastWordsAreHere) {
   EXPECT_EQ(job.phase(0), HostPhase::kJoined);
   job.start_again(0);
   EXPECT_EQ(job.phase(0), HostPhase::kJoined);
-  EXPECT_TRUE(job.core.concerns(HostId(0), job.last));
+  EXPECT_TRUE(job.core.judge(HostId(0), job.last).counts());
   EXPECT_EQ(Driver::count<DestroyWorker>(job.complete()), 1U);
   EXPECT_EQ(job.phase(0), HostPhase::kDestroying);
-  EXPECT_FALSE(job.core.concerns(HostId(0), job.last)) << "nothing is left to learn of it";
+  EXPECT_FALSE(job.core.judge(HostId(0), job.last).counts()) << "nothing is left to learn of it";
   EXPECT_EQ(job.gang(0).phase, GangPhase::kRunning) << "its end is not that of the generation after it";
   EXPECT_TRUE(job.told(EventKind::kOutputIncomplete).empty());
 }
@@ -167,10 +167,11 @@ void drain_now(Driver& job, const std::string& host) {
 
 TEST(JobCoreOutput, WhereTheNextGenerationRunsOnTheSameHostItIsNotWaitedFor) {
   AgainThere job;
-  EXPECT_TRUE(job.core.concerns(HostId(0), job.last)) << "nothing of the next one has begun";
+  EXPECT_TRUE(job.core.judge(HostId(0), job.last).counts()) << "nothing of the next one has begun";
   job.give_ports();
   ASSERT_GT(job.gang(0).generation, job.last.process.generation);
-  EXPECT_FALSE(job.core.concerns(HostId(0), job.last)) << "of a rank on one host the newest is told, and no other";
+  EXPECT_FALSE(job.core.judge(HostId(0), job.last).counts())
+      << "of a rank on one host the newest is told, and no other";
 }
 
 TEST(JobCoreOutput, WhereTheNextGenerationWasReservedForAndGivenUpItIsWaitedFor) {

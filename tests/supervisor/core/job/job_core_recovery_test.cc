@@ -34,7 +34,7 @@ TEST(JobCoreRecovery, StartsAFailedGangAgainAtOnceAndLeavesTheOtherAlone) {
   driver.fail_gang(kFirst, killed(SIGSEGV));
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kReserving);
   EXPECT_GT(driver.gang(0).generation, first);
-  EXPECT_FALSE(driver.core.grants({kFirst, first}));
+  EXPECT_FALSE(state_parts::is_granted(driver.core, {kFirst, first}));
   EXPECT_EQ(driver.gang(1).phase, GangPhase::kRunning);
   driver.start_again(0);
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kRunning);
@@ -402,7 +402,7 @@ TEST(JobCoreRecovery, IgnoresWhatIsSaidOfAnEarlierGeneration) {
   const RankReport late = driver.report_of(kFirst, RankPhase::kEnded, exited(1));
   driver.fail_gang(kFirst, exited(1));
   driver.start_again(0);
-  EXPECT_TRUE(driver.core.is_superseded(HostId(0), late));
+  EXPECT_TRUE(driver.core.judge(HostId(0), late).of == ReportOf::kSuperseded);
   driver.step(RankChanged{.host = HostId(0), .report = late, .ended_at = driver.now, .uncertainty = {}});
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kRunning);
 }

@@ -95,7 +95,7 @@ TEST(JobCoreReturn, TakesWhatRunsOverAndOrdersNothing) {
   const auto actions = come_back(job);
   EXPECT_EQ(events_in(actions), std::vector<EventKind>{EventKind::kSupervisorReturned});
   EXPECT_EQ(actions.size(), 1U);
-  EXPECT_TRUE(job.core.grants({kFirst, before}));
+  EXPECT_TRUE(state_parts::is_granted(job.core, {kFirst, before}));
   EXPECT_EQ(job.core.state().phase, JobPhase::kRunning);
   EXPECT_TRUE(hear(job, 0).empty());
   const auto all_heard = hear(job, 1);
