@@ -1,7 +1,8 @@
 #pragma once
 
-// BeatAccount: what the supervisor has heard by beats, and what it may make of that. An end is journalled with the step
-// that its rank had named by then, and a host forgets no rank whose output is not copied, where copies are kept.
+// BeatAccount: what the supervisor has heard by beats, and what it may make of that. An end is journalled that
+// was told of this very process, with the step that it had named by then, and a host forgets no rank whose output is
+// not copied, where copies are kept.
 //
 // Thread: one simulation's. Lifetime: its checker's.
 
@@ -29,9 +30,15 @@ class BeatAccount {
   void answered(const Ack& ack) const;
 
  private:
+  struct NamedStep {
+    std::uint64_t seq = 0;  // of the beat that told it
+    std::optional<std::uint64_t> step;
+  };
+
   bool copies_;
   // As each host has told of them last; of a rank that is not there it may say what it likes.
-  std::map<std::pair<HostId, Incarnation>, std::optional<std::uint64_t>> steps_;
+  std::map<std::pair<HostId, Incarnation>, NamedStep> steps_;
+  std::set<std::pair<HostId, Incarnation>> ended_;  // as hosts have told
   std::set<Incarnation> copied_;
 };
 

@@ -190,6 +190,8 @@ class Checker {
   void check_success(const JobCore& core) const;
   void check_shrunk(const JobCore& core, MeshId mesh) const;
   void check_rank_cause(const Verdict& verdict) const;
+  void check_code_of_another(const Verdict& verdict, RankId cause) const;
+  void check_crash_in_a_row(const FirstCause& cause, RankId rank) const;
   RankId rank_of(const FirstCause& cause) const;
   void check_no_progress(const Verdict& verdict) const;
   void check_journal();

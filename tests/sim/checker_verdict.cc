@@ -161,7 +161,38 @@ void Checker::check_rank_cause(const Verdict& verdict) const {
   check(!process.alive() && process.end.kind == cause.end.kind && process.end.value == cause.end.value, "truth",
         text("the cause did not end so: ", describe_end(cause.end), " was told, ", describe_end(process.end),
              " happened"));
-  check(!process.signalled, "truth", text("the cause is rank ", *cause.rank, ", which we had signalled"));
+  // It may have been long at ending, and killed meanwhile: the code is that of the first to exit.
+  const bool said_why = cause.end.after_our_signal && process.evidence_at != Instant::never();
+  check(!process.signalled || said_why, "truth", text("the cause is rank ", *cause.rank, ", which we had signalled"));
+  if (said_why) check_code_of_another(verdict, rank);
+  check_crash_in_a_row(cause, rank);
+}
+
+void Checker::check_code_of_another(const Verdict& verdict, RankId cause) const {
+  const auto gave = [&](const auto& known) {
+    const auto& [rank, processes] = known;
+    return rank.mesh == cause.mesh && std::any_of(processes.begin(), processes.end(), [&](const RankProcess* process) {
+             return !process->alive() && !process->signalled && exit_code_of(process->end) == verdict.exit_code;
+           });
+  };
+  check(std::any_of(processes_.begin(), processes_.end(), gave), "truth",
+        text("no rank has ended with the exit code ", verdict.exit_code, " of a job whose cause was killed"));
+}
+
+// A gang that is given up since it crashes at one step has done so, in three generations.
+void Checker::check_crash_in_a_row(const FirstCause& cause, RankId rank) const {
+  if (!cause.rule.starts_with("crash ")) return;
+  const MeshSpec& mesh = world_.scenario.spec.meshes[rank.mesh.value()];
+  std::set<Generation> crashed;
+  for (const auto& [other, processes] : processes_) {
+    if (other.mesh != rank.mesh || mesh.gang_of(other.rank) != mesh.gang_of(rank.rank)) continue;
+    for (const RankProcess* process : processes) {
+      if (!process->alive() && is_failure(process->end) && process->progress.step)
+        crashed.insert(process->key.generation);
+    }
+  }
+  check(crashed.size() >= 3, "truth",
+        text(crashed.size(), " generations of a gang ended at a step, and the verdict says: ", cause.rule));
 }
 
 void Checker::verdict(const Verdict& verdict, const JobCore& core) {

@@ -159,7 +159,10 @@ void Daemon::output_later(const Incarnation& key) {
       world_.random.skewed(Duration::microseconds(100), slow ? Duration::seconds(5) : Duration::milliseconds(50));
   send_after(world_.scheduler, wait, main_, [this, key] {
     turned();
-    feed(daemon::OutputTold{key, 10, 20, true});
+    const auto& processes = worker_.ranks().processes();
+    const auto known = processes.find(key);
+    const Instant evidence_at = known == processes.end() ? Instant::never() : known->second.evidence_at;
+    feed(daemon::OutputTold{key, 10, 20, true, evidence_at == Instant::never() ? 0U : 30U, evidence_at});
   });
 }
 

@@ -31,8 +31,10 @@ bool exit_code_fits(const Verdict& verdict) {
   const int code = verdict.exit_code;
   switch (verdict.cause.kind) {
     case CauseKind::kNone: return code == kExitOk;
-    // What its host had run out of is not the rank's doing.
+    // What its host had run out of is not the rank's doing. Of one that was killed while it ended another one has the
+    // code.
     case CauseKind::kRank:
+      if (verdict.cause.end.after_our_signal) return code != kExitOk;
       return code == code_of_rank(verdict.cause) || (is_lack_of_host(verdict.cause.end) && code == kExitLost);
     case CauseKind::kHost: return code == kExitLost || code == kExitUnreachable;
     case CauseKind::kStart: {

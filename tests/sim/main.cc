@@ -17,6 +17,7 @@
 // MONARCH_SIM_SEEDS=N shortens a range to its first N seeds.
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -33,6 +34,7 @@
 #include <vector>
 
 #include "tests/sim/checker.h"
+#include "tests/sim/coverage.h"
 #include "tests/sim/replay/check.h"
 #include "tests/sim/replay/recorder.h"
 #include "tests/sim/scenario.h"
@@ -62,13 +64,17 @@ struct Options {
   std::string check;   // what lies in this one
 };
 
+// What a range is meant to bring about comes in one of a hundred seeds at least, once it has so many.
+constexpr std::uint64_t kEnoughToTell = 1'000;
+
 struct Totals {
   std::mutex mutex;
   std::uint64_t seeds = 0;
   double simulated_hours = 0;
   std::uint64_t steps = 0;
   std::vector<std::pair<std::uint64_t, RunResult>> failures;
-  std::map<std::uint64_t, std::uint64_t> hashes;  // by seed
+  std::map<std::uint64_t, std::uint64_t> hashes;        // by seed
+  std::array<std::uint64_t, kSeenNames.size()> seen{};  // in so many seeds
 };
 
 RunResult run_seed(std::uint64_t seed, const ScenarioOptions& options, bool trace) {
@@ -114,6 +120,7 @@ void run_range(const Options& options, Totals& totals, Visit visit) {
       totals.simulated_hours += result.simulated.count_seconds() / 3600.0;
       totals.steps += result.steps;
       totals.hashes.emplace(seed, result.hash);
+      for (std::size_t i = 0; i < totals.seen.size(); ++i) totals.seen[i] += std::uint64_t{result.seen[i]};
       if (!visit(seed, result)) enough = true;
     }
   };
@@ -128,6 +135,20 @@ int print_digest(const Totals& totals) {
   for (const auto& [seed, hash] : totals.hashes) digest = (digest ^ seed ^ hash) * 0x0000'0100'0000'01B3U;
   std::printf("digest of %zu seeds: %016llx\n", totals.hashes.size(), static_cast<unsigned long long>(digest));
   return totals.failures.empty() ? 0 : 1;
+}
+
+// False: one of them comes too rarely to hold anything.
+bool print_seen(const Options& options, const Totals& totals) {
+  const ScenarioOptions& how = options.scenario;
+  const bool counts = totals.seeds >= kEnoughToTell && !how.theme && !how.ranks && !how.hosts;
+  bool enough = true;
+  for (std::size_t i = 0; i < totals.seen.size(); ++i) {
+    const bool rare = counts && totals.seen[i] * 100 < totals.seeds;
+    std::printf("  %s: in %llu seeds%s\n", kSeenNames[i].name, static_cast<unsigned long long>(totals.seen[i]),
+                rare ? ", which is too few" : "");
+    enough = enough && !rare;
+  }
+  return enough;
 }
 
 int run_seeds(const Options& options) {
@@ -149,12 +170,12 @@ int run_seeds(const Options& options) {
               static_cast<unsigned long long>(totals.seeds), totals.failures.size(), seconds,
               static_cast<double>(totals.seeds) / core_seconds, totals.simulated_hours / core_seconds,
               static_cast<double>(totals.steps) / core_seconds / 1e6);
-  return totals.failures.empty() ? 0 : 1;
+  return print_seen(options, totals) && totals.failures.empty() ? 0 : 1;
 }
 
 int run_mutant(Options options, const MutantName& mutant) {
   options.scenario.mutant = mutant.mutant;
-  if (mutant.seeds > 0) options.last = std::max(options.last, options.first + mutant.seeds - 1);
+  if (mutant.theme) options.scenario.theme = mutant.theme;
   Totals totals;
   std::optional<std::uint64_t> caught;
   std::string how;

@@ -7,6 +7,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+
+#include "tests/sim/theme.h"
 
 namespace monarch::sim {
 
@@ -60,13 +63,14 @@ enum class Mutant : std::uint8_t {
   kForgetUncopied,
   kLoseStep,
   kGrantSuperseded,
+  kCountEarlier,
 };
 
 struct MutantName {
   Mutant mutant;
   const char* name;
-  const char* label = nullptr;  // the invariant that must catch it; nullptr: any
-  std::uint64_t seeds = 0;      // that it takes at most, where the range is too short for what must come together
+  const char* label = nullptr;      // the invariant that must catch it; nullptr: any
+  std::optional<Theme> theme = {};  // of all seeds, where what must come together is rare in others
 };
 
 inline constexpr std::array kMutants = {
@@ -113,11 +117,12 @@ inline constexpr std::array kMutants = {
     MutantName{Mutant::kWakeUnaware, "wake-unaware", "pause"},
     MutantName{Mutant::kBelieveAnyTerm, "believe-any-term", "term"},
     MutantName{Mutant::kBelieveAnyGeneration, "believe-any-generation", "I23"},
-    MutantName{Mutant::kDrillExplainsNothing, "drill-explains-nothing", "drill", 2'000},
-    MutantName{Mutant::kDrillExplainsAll, "drill-explains-all", "drill", 4'000},
+    MutantName{Mutant::kDrillExplainsNothing, "drill-explains-nothing", "drill", Theme::kDrills},
+    MutantName{Mutant::kDrillExplainsAll, "drill-explains-all", "drill", Theme::kDrills},
     MutantName{Mutant::kForgetUncopied, "forget-uncopied", "copy"},
     MutantName{Mutant::kLoseStep, "lose-step", "step"},
     MutantName{Mutant::kGrantSuperseded, "grant-superseded"},
+    MutantName{Mutant::kCountEarlier, "count-earlier", "beat"},
 };
 
 }  // namespace monarch::sim

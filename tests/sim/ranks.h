@@ -46,16 +46,17 @@ struct RankProcess {
   Instant last_word_at;                   // real time
   Duration silent_before;                 // that word
   Standstill standstill = Standstill::kNone;
-  Instant stands_since;                // real time
-  Instant stood_until;                 // real time
-  bool stuck = false;                  // in a call that never returns
-  bool term_due = false;               // it was told to end while it stood still
-  std::uint64_t step = 0;              // the newest that it knows to be committed
-  std::uint64_t question = 0;          // the number of its last one about a commit
-  std::optional<std::uint64_t> asked;  // the step that this was about, until it is answered
-  RankEnd end;                         // what the kernel tells once it is dead
-  Instant ended_at;                    // real time
-  Instant leased_until;                // real time; as granted to its worker, and not later
+  Instant stands_since;                    // real time
+  Instant stood_until;                     // real time
+  bool stuck = false;                      // in a call that never returns
+  bool term_due = false;                   // it was told to end while it stood still
+  std::uint64_t step = 0;                  // the newest that it knows to be committed
+  std::uint64_t question = 0;              // the number of its last one about a commit
+  std::optional<std::uint64_t> asked;      // the step that this was about, until it is answered
+  RankEnd end;                             // what the kernel tells once it is dead
+  Instant ended_at;                        // real time
+  Instant evidence_at = Instant::never();  // its host's clock: it wrote why it is about to end
+  Instant leased_until;                    // real time; as granted to its worker, and not later
   bool lease_watched = false;
   bool alive() const { return stage != Stage::kDead; }
   bool executes() const { return (stage == Stage::kExecuting || stage == Stage::kRunning) && !frozen && !killed; }
@@ -101,6 +102,7 @@ class Ranks {
   void executed(RankProcess& process, bool fails);
   void plan_readiness(RankProcess& process);
   void becomes_ready(RankProcess& process);
+  void fail(RankProcess& process, EndKind kind, std::int32_t value);
   void end(RankProcess& process, EndKind kind, std::int32_t value);
   void term(RankProcess& process);
   void kill_leader(RankProcess& process);
@@ -113,6 +115,7 @@ class Ranks {
   // ranks_hangs.cc
   void speak(const RankProcess& process);
   static void mark(RankProcess& process);
+  bool is_poisoned(const RankProcess& process) const;
   void plan_words(const Incarnation& key);
   void plan_stuck(const Incarnation& key);
   void tell_standing(const Incarnation& key, Duration wait);

@@ -33,6 +33,11 @@ void Ranks::mark(RankProcess& process) {
   if (!progress.past && process.furthest && here.step > *process.furthest) progress.past = here;
 }
 
+bool Ranks::is_poisoned(const RankProcess& process) const {
+  const std::optional<Poison>& poison = world_.scenario.poison;
+  return poison && !world_.healed() && process.key.rank == poison->rank && process.progress.step == poison->step;
+}
+
 void Ranks::plan_words(const Incarnation& key) {
   const Duration gap = world_.scenario.words;
   if (gap == Duration::forever()) return;
@@ -47,6 +52,8 @@ void Ranks::plan_words(const Incarnation& key) {
         process->silent_before = world_.scheduler.now() - process->last_word_at;
         process->last_word_at = world_.scheduler.now();
         speak(*process);
+        if (is_poisoned(*process))
+          return later(key, kSoon, [this](RankProcess& p) { end(p, EndKind::kSignaled, SIGSEGV); });
       }
       plan_words(key);
     });

@@ -222,6 +222,18 @@ Inheritance continued_by(const Scenario& scenario) {
   return all;
 }
 
+// Of each eleventh job whose ranks may fail they name steps, and one crashes at the same step again. Nothing is drawn,
+// as above.
+void name_steps(Scenario& scenario) {
+  if (scenario.seed % 11 != 4 || !scenario.faults.any || scenario.theme == Theme::kPauses) return;
+  if (scenario.words == Duration::forever())
+    scenario.words = Duration::milliseconds(200) * static_cast<std::int64_t>(1 + scenario.seed % 4);
+  const auto mesh = static_cast<std::uint32_t>(scenario.seed / 11 % scenario.spec.meshes.size());
+  if (scenario.spec.meshes[mesh].sidecar) return;
+  scenario.spec.meshes[mesh].supervision.restart.max = std::nullopt;
+  scenario.poison = Poison{.rank = {MeshId(mesh), Rank(0)}, .step = 2 + scenario.seed / 11 % 7};
+}
+
 }  // namespace
 
 Scenario make_scenario(std::uint64_t seed, const ScenarioOptions& options) {
@@ -240,6 +252,7 @@ Scenario make_scenario(std::uint64_t seed, const ScenarioOptions& options) {
   if (!scenario.remote) scenario.faults.power_loss = Duration::forever();
   scenario.snapshot_every = static_cast<std::uint64_t>(random.one_in(2) ? random.between(4, 60) : 1000);
   scenario.continues = continued_by(scenario);
+  name_steps(scenario);
   return scenario;
 }
 

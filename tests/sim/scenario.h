@@ -80,15 +80,22 @@ struct Faults {
   bool any = false;
 };
 
+// A batch that no rank survives: whoever of its gang comes to this step crashes there, until all heals.
+struct Poison {
+  RankId rank;
+  std::uint64_t step = 0;
+};
+
 struct Scenario {
   std::uint64_t seed = 0;
   Mutant mutant = Mutant::kNone;
   Theme theme = Theme::kMix;
   JobSpec spec;
   Faults faults;
-  Duration faults_until;                      // then everything heals
-  Duration longest_run;                       // of a rank; forever(): until it is stopped
-  Duration words = Duration::forever();       // between two steps that a rank names
+  Duration faults_until;                 // then everything heals
+  Duration longest_run;                  // of a rank; forever(): until it is stopped
+  Duration words = Duration::forever();  // between two steps that a rank names
+  std::optional<Poison> poison;
   Duration hang_limit = Duration::forever();  // of a phase, as written; where hangs are ended
   Duration commits = Duration::forever();     // between two checkpoints of a rank
   std::uint64_t whole_commits = 0;            // of a thousand, that speak for all of a gang

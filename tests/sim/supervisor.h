@@ -104,13 +104,15 @@ class Supervisor {
   // supervisor_links.cc
   void open_book();
   std::uint64_t heard(CoreEvent event);
-  void copy(const RankReport& report);
   void on_beat(HostId host, const Beat& beat);
-  void open_commits();
-  void answer(HostId host, const CommitAnswer& told);
   template <class Message>
   void send(HostId host, const Message& message);
+  // supervisor_desks.cc
+  void copy(const RankReport& report);
+  void open_commits();
+  void answer(HostId host, const CommitAnswer& told);
   // supervisor_plants.cc
+  bool plant(CoreEvent& event) const;
   RankReport said_of(const RankReport& believed) const;
   Beat planted(HostId host, const Beat& beat);
   void plant(HostId host, const Beat& beat, BeatBook::Answer& answer);
@@ -121,6 +123,7 @@ class Supervisor {
   void health_turn();
   void watch_health();
   void watch_claims();
+  void on_later_term(HostId host, Term term);
   // supervisor_hangs.cc
   void open_hangs();
   void take_stacks(RankId rank, const std::function<void(std::string)>& then);

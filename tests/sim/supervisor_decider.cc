@@ -31,6 +31,7 @@ std::uint64_t Supervisor::decide(const CoreEvent& event) {
   }
   const std::uint64_t ticket = request.ticket;
   world_.checker->decided(term_, ticket, event, actions, *core_);
+  world_.coverage.decided(event, actions);
   if (world_.mutant(Mutant::kActBeforeDurable)) {
     for (const Action& action : actions) perform(action);
     actions.clear();

@@ -1,10 +1,11 @@
-// As supervisor/workers/worker_links.cc: when the BeatBook looks at its hosts again.
+// As supervisor/workers/worker_links.cc: when the BeatBook looks at its hosts again, and words of later terms.
 
 #include <algorithm>
 
 #include "tests/sim/checker.h"
 #include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
+#include "tests/supervisor/core/state_parts.h"
 
 namespace monarch::sim {
 
@@ -36,5 +37,16 @@ void Supervisor::watch_health() {
 }
 
 void Supervisor::watch_claims() { claims_due_.set(book_->next_claim()); }
+
+void Supervisor::on_later_term(HostId host, Term term) {
+  const HostPhase phase = state_parts::host(core_->state(), host).phase;
+  const bool counts = phase == HostPhase::kLaunched || phase == HostPhase::kJoined;
+  book_->on_later_term(host, term, now());
+  if (counts && world_.mutant(Mutant::kBelieveAnyTerm)) {
+    world_.checker->gives_way(jury(core_->state()));
+    return leave(75);
+  }
+  watch_claims();
+}
 
 }  // namespace monarch::sim

@@ -6,14 +6,11 @@
 #include "tests/sim/checker.h"
 #include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
-#include "tests/supervisor/core/state_parts.h"
 #include "transport/base/text.h"
 
 namespace monarch::sim {
 
 namespace {
-
-constexpr Duration kLongestCopy = Duration::seconds(5);
 
 std::string user_id_of(HostId host) { return text("worker/", host.value()); }
 
@@ -49,16 +46,7 @@ void Supervisor::on_message(const Up& message) {
   if (!open()) return;
   world_.checker->reads(message);
   const HostId host = message.host;
-  if (message.term > term_) {
-    const HostPhase phase = state_parts::host(core_->state(), host).phase;
-    const bool counts = phase == HostPhase::kLaunched || phase == HostPhase::kJoined;
-    book_->on_later_term(host, message.term, now());
-    if (counts && world_.mutant(Mutant::kBelieveAnyTerm)) {
-      world_.checker->gives_way(jury(core_->state()));
-      return leave(75);
-    }
-    return watch_claims();
-  }
+  if (message.term > term_) return on_later_term(host, message.term);
   switch (table_.bind(LinkId(message.link), user_id_of(host), user_id_of(host))) {
     case LinkTable::Bound::kNew:
     case LinkTable::Bound::kMoved: book_->on_link(host); break;
@@ -87,37 +75,12 @@ std::uint64_t Supervisor::heard(CoreEvent event) {
                 report.process.rank.rank.value(),
                 static_cast<std::uint64_t>(report.phase) * 10 + static_cast<std::uint64_t>(report.end.kind));
     world_.checker->believes(heard_.beat ? heard_.host : change->host, said_of(report));
+    if (heard_.beat == nullptr) world_.coverage.copied_late();
   }
   if (std::holds_alternative<HostDistrusted>(event)) {
     world_.note("distrusted", std::get<HostDistrusted>(event).host.value());
   }
-  if (world_.mutant(Mutant::kLoseStep)) {
-    if (auto* change = std::get_if<RankChanged>(&event)) change->step.reset();
-  }
-  if (world_.mutant(Mutant::kNeverJudge) && std::holds_alternative<HostSilent>(event)) return 0;
-  if (world_.mutant(Mutant::kNoLeaseWait)) {
-    if (auto* silent = std::get_if<HostSilent>(&event)) silent->grants_until = {};
-    if (auto* distrusted = std::get_if<HostDistrusted>(&event)) distrusted->grants_until = {};
-    if (auto* change = std::get_if<RankChanged>(&event)) change->grants_until = {};
-  }
-  return decide(event);
-}
-
-// As OutputRelay: what a host of its own has is pulled over the bulk link, which takes its time. Whose host is gone is
-// asked for again by the next beat.
-void Supervisor::copy(const RankReport& report) {
-  const Incarnation process = report.process;
-  if (!report.output_complete || !copying_.insert(process).second) return;
-  const bool known = world_.checker->heard().is_copied(process);  // by a supervisor before this one
-  const Duration takes =
-      world_.random.skewed(Duration::milliseconds(1), known ? Duration::milliseconds(20) : kLongestCopy);
-  send_after(world_.scheduler, takes, life_, [this, process] {
-    copying_.erase(process);
-    const auto host = core_->where_ran(process);
-    if (!host || !world_.reachable(*host)) return;
-    world_.checker->heard().copied(process);
-    book_->on_copied(process);
-  });
+  return plant(event) ? decide(event) : 0;
 }
 
 void Supervisor::on_beat(HostId host, const Beat& beat) {
@@ -140,18 +103,6 @@ void Supervisor::on_beat(HostId host, const Beat& beat) {
   }
 }
 
-void Supervisor::open_commits() {
-  commits_.emplace(*core_,
-                   CommitDeskHandlers{.decide = [this](const CoreEvent& event) { return decide(event); },
-                                      .is_durable = [this](std::uint64_t ticket) { return durable_ticket_ >= ticket; },
-                                      .answer = [this](HostId host, const CommitAnswer& told) { answer(host, told); }});
-}
-
-void Supervisor::answer(HostId host, const CommitAnswer& told) {
-  world_.checker->answers(told);
-  send(host, told);
-}
-
 template <class Message>
 void Supervisor::send(HostId host, const Message& message) {
   const std::string user_id = user_id_of(host);
@@ -166,5 +117,6 @@ template void Supervisor::send(HostId host, const Start& message);
 template void Supervisor::send(HostId host, const Stop& message);
 template void Supervisor::send(HostId host, const Shutdown& message);
 template void Supervisor::send(HostId host, const Signal& message);
+template void Supervisor::send(HostId host, const CommitAnswer& message);
 
 }  // namespace monarch::sim

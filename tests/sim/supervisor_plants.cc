@@ -33,6 +33,8 @@ Beat Supervisor::planted(HostId host, const Beat& beat) {
     const Generation current = state_parts::gang_with(*core_, report.process.rank).generation;
     const bool believes = world_.mutant(Mutant::kBelieveAnyGeneration);
     if (believes && report.process.generation > current) report.process.generation = current;
+    const bool counts_earlier = world_.mutant(Mutant::kCountEarlier);
+    if (counts_earlier && report.process.generation < current) report.process.generation = current;
     const HostId where = core_->placement().host_of(report.process.rank);
     if (world_.mutant(Mutant::kBelieveAnybody) && where != host) {
       (void)book_->on_beat(where, Beat{.seq = beat.seq, .sent_at = beat.sent_at, .content = {.ranks = {report}}},
@@ -42,19 +44,33 @@ Beat Supervisor::planted(HostId host, const Beat& beat) {
   return read;
 }
 
+// What they tell the core instead; false: nothing.
+bool Supervisor::plant(CoreEvent& event) const {
+  if (world_.mutant(Mutant::kLoseStep)) {
+    if (auto* change = std::get_if<RankChanged>(&event)) change->step.reset();
+  }
+  if (world_.mutant(Mutant::kNeverJudge) && std::holds_alternative<HostSilent>(event)) return false;
+  if (world_.mutant(Mutant::kNoLeaseWait)) {
+    if (auto* silent = std::get_if<HostSilent>(&event)) silent->grants_until = {};
+    if (auto* distrusted = std::get_if<HostDistrusted>(&event)) distrusted->grants_until = {};
+    if (auto* change = std::get_if<RankChanged>(&event)) change->grants_until = {};
+  }
+  return true;
+}
+
 // And what they add to the answer.
 void Supervisor::plant(HostId host, const Beat& beat, BeatBook::Answer& answer) {
   if (world_.mutant(Mutant::kNeverResend)) answer.again.clear();
   for (const RankReport& report : beat.content.ranks) {
     if (world_.mutant(Mutant::kAckAnything)) answer.ack.granted.push_back(report.process);
-    if (world_.mutant(Mutant::kGrantSuperseded) && core_->is_superseded(host, report)) {
+    if (world_.mutant(Mutant::kGrantSuperseded) && core_->judge(host, report).of == ReportOf::kSuperseded) {
       answer.ack.granted.push_back(report.process);
     }
     const bool over = report.phase == RankPhase::kEnded && report.output_complete;
     if (over && world_.mutant(Mutant::kForgetBeforeDurable)) answer.ack.forget.push_back(report.process);
     const bool all_durable = durable_ticket_ == last_ticket_;
     if (over && all_durable && world_.mutant(Mutant::kForgetUncopied)) answer.ack.forget.push_back(report.process);
-    if (world_.mutant(Mutant::kRecordAll) && core_->concerns(host, report)) {
+    if (world_.mutant(Mutant::kRecordAll) && core_->judge(host, report).counts()) {
       (void)heard(RankChanged{.host = host, .report = report, .ended_at = liveness().to_ours(host, report.ended_at)});
     }
   }

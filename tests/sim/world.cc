@@ -201,6 +201,7 @@ RunResult World::run() {
   result.hash = trace.hash();
   result.simulated = scheduler.now().since_boot();
   result.steps = scheduler.steps();
+  result.seen = coverage.seen();
   if (!result.passed) result.last_lines = trace.last_lines();
   return result;
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/sim/coverage.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/mutants.h"
 #include "tests/sim/network.h"
@@ -64,6 +65,7 @@ struct RunResult {
   Duration simulated;
   std::uint64_t steps = 0;
   std::string last_lines;
+  SeenSet seen;
 };
 
 class World {
@@ -110,6 +112,7 @@ class World {
   std::unique_ptr<Checker> checker;
   std::unique_ptr<Guard> guard;
   std::unique_ptr<Injector> injector;
+  Coverage coverage;
 
  private:
   void run_until(Instant end);
