@@ -20,6 +20,12 @@ bool advances(const RankReport& known, const RankReport& report) {
          (!known.ending && report.ending);
 }
 
+// Of one process: a beat with too much to say leaves some ranks' progress out, and one that was overtaken has what was
+// before.
+const RankProgress& newest_of(const RankProgress& known, const RankProgress& said) {
+  return said == RankProgress{} || said.at < known.at ? known : said;
+}
+
 void add(TalkDrops& sum, const TalkDrops& more) {
   sum.bad_values += more.bad_values;
   sum.too_long += more.too_long;
@@ -78,11 +84,10 @@ void BeatBook::note_change(HostId host, const RankReport& report) {
                      .ended_at = liveness_.to_ours(host, report.ended_at),
                      .uncertainty = liveness_.uncertainty(host)};
   if (report.evidence_at != Instant::never()) change.evidence_at = liveness_.to_ours(host, report.evidence_at);
-  // A beat with too much to say leaves some ranks' progress out: what they said before stands.
   RankReport kept = report;
   const bool goes_on =
       known != peer.ranks.end() && known->second.report.process.generation == report.process.generation;
-  if (goes_on && report.progress == RankProgress{}) kept.progress = known->second.report.progress;
+  if (goes_on) kept.progress = newest_of(known->second.report.progress, report.progress);
   if (report.end.kind != EndKind::kNone) {
     change.step = kept.progress.step;
     if (change.step) change.step_at = liveness_.to_ours(host, kept.progress.at);
@@ -104,7 +109,7 @@ void BeatBook::note_change(HostId host, const RankReport& report) {
 // Nothing of it is for the journal, but a step.
 void BeatBook::keep(HostId host, const RankReport& report, RankReport& last) {
   const std::uint64_t written = last.stdout_bytes + last.stderr_bytes;
-  if (report.progress != RankProgress{}) last.progress = report.progress;
+  last.progress = newest_of(last.progress, report.progress);
   last.talk_drops = report.talk_drops;
   last.held = report.held;
   last.standstill = report.standstill;

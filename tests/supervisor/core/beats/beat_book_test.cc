@@ -75,6 +75,15 @@ TEST_F(BeatBookTest, KnowsTheStepOfAnEndThoughLaterBeatsLeftItOut) {
   EXPECT_EQ(changes.back().step, std::optional<std::uint64_t>(7));
 }
 
+TEST_F(BeatBookTest, KnowsTheStepOfAnEndThoughAnOlderBeatCameAfterIt) {
+  const RankReport before = running(3);
+  beats(before);
+  beats(running(7));
+  beats(before);
+  beats(over());
+  EXPECT_EQ(changes.back().step, std::optional<std::uint64_t>(7));
+}
+
 TEST_F(BeatBookTest, GrantsWhatRunsAndKeepsUntilWhen) {
   const BeatBook::Answer answer = beats(running());
   EXPECT_EQ(answer.ack.granted, std::vector<Incarnation>{running().process});
