@@ -9,7 +9,7 @@
 #include "cli/show/plan_drawing.h"
 #include "cli/start/workspace_check.h"
 #include "cli/term/table.h"
-#include "supervisor/core/job/rank_env.h"
+#include "supervisor/core/crew/rank_env.h"
 #include "supervisor/core/spec/expansion.h"
 #include "supervisor/core/spec/placement.h"
 #include "transport/base/exit_code.h"

@@ -55,9 +55,9 @@ inline bool codec_read(codec::Reader& reader, DeadlinePassed&) {
 MONARCH_FIELDS(HostState, phase, public_key, keeper_pid, incarnation, daemon_starts, inventory, address, log_directory,
                launched_at, answered_at, times, control_endpoint, bulk_endpoint, call_back_again, failure, wedged,
                shutdown_told, failing, doubted, awaited, launch_again, lost_because, deadline, late_before, standing,
-               unproven, wanted, losses, cold_at, fence, suspicions, lost_at, preparation, owed, owed_until, name);
+               unproven, wanted, losses, cold_at, fence, suspicions, lost_at, owed, owed_until, name);
 MONARCH_FIELDS(Suspicion, rank, at);
-MONARCH_FIELDS(Preparation, phase, generation, began, deadline, late_before, ended_because, output_complete);
+MONARCH_FIELDS(Preparation, reached, began, ended_because);
 MONARCH_FIELDS(RankState, stage, pid, end, ended_at, ending, ready, reaped, output_complete, stdout_bytes, stderr_bytes,
                step, suspended);
 MONARCH_FIELDS(EndedRank, process, host, pid, end, ended_at, uncertainty, evidence_at);
@@ -71,17 +71,17 @@ MONARCH_FIELDS(GangState, phase, generation, ports, was_ready, ends, cause_deadl
 MONARCH_FIELDS(Ledger, spent, bin, since);
 MONARCH_FIELDS(PastPlace, first, hosts);
 MONARCH_FIELDS(Crash, rank, step, count);
-MONARCH_FIELDS(StandbyRankState, stage, pid, at_gate, output_complete);
-MONARCH_FIELDS(StandbyState, phase, generation, hosts, held, ranks, failures, not_before, deadline, late_before, place,
-               places);
-MONARCH_FIELDS(MeshState, ranks, gangs, held, standby);
+MONARCH_FIELDS(CrewMember, stage, pid, at_gate, output_complete);
+MONARCH_FIELDS(Crew, phase, generation, hosts, held, members, deadline, late_before, places);
+MONARCH_FIELDS(StandbyState, failures, not_before, place);
+MONARCH_FIELDS(MeshState, ranks, gangs, held);
 MONARCH_FIELDS(ForeseenEnd, kind, why, by, kill);
 MONARCH_FIELDS(StruckGang, mesh, gang, failed);
 MONARCH_FIELDS(OpenFault, number, host, forgiven, undone, until, gangs);
 MONARCH_FIELDS(DrillWatch, drill, name, who, since, lease, until, stopped, stopped_by, open);
-MONARCH_FIELDS(JobState, phase, job, term, hosts, slots, meshes, verdict, kill_ordered, next_event, start_deadline,
-               time_deadline, lifetime_deadline, lifetime_warning, drain_deadline, reallocations, returned_at, adopting,
-               unheard, boot_id, held_since, held_by, hold_remind_at, refusals, no_request_before, foreseen,
-               foreseen_deadline, late, late_before, drill);
+MONARCH_FIELDS(JobState, phase, job, term, hosts, slots, meshes, crews, preparations, standbys, verdict, kill_ordered,
+               next_event, start_deadline, time_deadline, lifetime_deadline, lifetime_warning, drain_deadline,
+               reallocations, returned_at, adopting, unheard, boot_id, held_since, held_by, hold_remind_at, refusals,
+               no_request_before, foreseen, foreseen_deadline, late, late_before, drill);
 
 }  // namespace monarch

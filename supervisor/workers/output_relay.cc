@@ -282,21 +282,16 @@ std::vector<RanksStarted> started_before(const JobCore& core) {
     for (std::uint32_t g = 0; g < mesh.gangs.size(); ++g) {
       add(mesh.gangs[g].places, mesh.gangs[g].generation, core.placement().ranks_of(MeshId(m), GangId(g)));
     }
-    for (std::uint32_t s = 0; s < mesh.standby.size(); ++s) {
-      std::vector<RankId> ranks;
-      for (std::uint32_t i = 0; i < mesh.standby[s].ranks.size(); ++i) {
-        ranks.push_back(standby_rank(core.spec(), {MeshId(m), s, i}));
-      }
-      add(mesh.standby[s].places, mesh.standby[s].generation, ranks);
-    }
   }
-  for (std::uint32_t i = 0; i < core.state().hosts.size(); ++i) {
-    const Generation newest = core.state().hosts[i].preparation.generation;
-    if (newest.counter == 0) continue;
-    all.push_back({.host = HostId(i),
-                   .first = {newest.term, 1},
-                   .last = newest,
-                   .ranks = {prepare_rank(core.spec(), HostId(i))}});
+  for (std::uint32_t row = 0; row < core.state().crews.size(); ++row) {
+    const MeshId mesh(prepare_mesh(core.spec()).value() + row);
+    for (std::uint32_t g = 0; g < core.crews().count(mesh); ++g) {
+      const CrewKey key{mesh, GangId(g)};
+      std::vector<RankId> ranks;
+      for (std::uint32_t i = 0; i < crew_size(core.spec(), mesh); ++i)
+        ranks.push_back(crew_rank(core.spec(), {key, i}));
+      add(core.crews().at(key).places, core.crews().at(key).generation, ranks);
+    }
   }
   return all;
 }

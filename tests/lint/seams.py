@@ -1,5 +1,5 @@
 """What knows what stays few: a launcher's kind is named in its own folder and in that of the spec, exit codes in one header; and the
-phase of a job, host, gang, rank, standby gang or spare is written by the one file that draws its life."""
+phase of a job, host, gang, crew or rank is written by the one file that draws its life."""
 
 import re
 
@@ -8,7 +8,7 @@ KIND = re.compile(r"\bLaunch(Local|Ssh|Slurm|Command)\b")
 EXIT_CODES = "transport/base/exit_code.h"
 EXIT_CODE = re.compile(r"\bconstexpr\s+(?:int|unsigned|auto)\s+kExit[A-Z]\w*\s*=")
 PRODUCT = ("cli/", "supervisor/", "worker/", "transport/")
-CORE = ("supervisor/core/job/", "supervisor/core/recovery/", "supervisor/core/state/")
+CORE = ("supervisor/core/crew/", "supervisor/core/job/", "supervisor/core/machines/", "supervisor/core/recovery/", "supervisor/core/state/")
 LIFE = re.compile(r"supervisor/core/state/\w+_life\.cc")
 # Status has names of phases under the same word.
 PHASE_WRITTEN = re.compile(r"(?:[\w\])]\.|->)(?:phase|stage)\s*=(?!=|\s*phase_name\()|exchange\([^,]*\b(?:phase|stage),|\b\w+(?:Phase|Stage)\s*&\s*\w")

@@ -29,7 +29,7 @@ void Checker::learn_of_standby(const Ticket& here, const std::vector<Action>& ac
   }
   for (std::uint32_t m = 0; m < core.spec().meshes.size(); ++m) {
     for (const StandbyState& standby : state_parts::standbys(core.state(), MeshId(m))) {
-      if (standby.phase == StandbyPhase::kGiven && standby.place) given_.emplace(MeshId(m), *standby.place);
+      if (standby.place) given_.emplace(MeshId(m), *standby.place);
     }
   }
 }

@@ -44,10 +44,25 @@ JobCore::JobCore(JobSpec spec, std::vector<PoolHost> hosts, JobCoreOptions optio
     MeshState state;
     state.ranks.resize(mesh.size());
     state.gangs.resize(mesh.gangs());
-    state.standby.resize(mesh.standby_gangs);
     state_.meshes.push_back(std::move(state));
   }
+  open_crews();
 }
+
+JobCore::JobCore(const JobCore& other)
+    : spec_(other.spec_),
+      hosts_(other.hosts_),
+      options_(other.options_),
+      placement_(other.placement_),
+      stages_(other.stages_),
+      resources_(other.resources_),
+      texts_(other.texts_),
+      state_(other.state_),
+      now_(other.now_),
+      looked_at_(other.looked_at_),
+      actions_(other.actions_),
+      waits_due_(other.waits_due_),
+      waits_to_tell_(other.waits_to_tell_) {}
 
 void JobCore::restore(JobState state) {
   MONARCH_ASSERT(state_.phase == JobPhase::kNew);
@@ -75,8 +90,7 @@ std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
     if (state_.adopting) check_adopted();
     check_running();
     check_ended();
-    tend_spares();
-    tend_standby();
+    tend_crews();
   } while (waits_due_ || actions_.size() > before);
   tell_waits();
   tend_waits();
@@ -104,16 +118,13 @@ Instant JobCore::next_deadline() const {
   next = std::min({state_.start_deadline, state_.time_deadline, state_.drain_deadline, state_.lifetime_deadline,
                    state_.lifetime_warning, state_.hold_remind_at, state_.foreseen_deadline, state_.drill.until});
   for (const HostState& host : state_.hosts) {
-    next = std::min({next, host.deadline, host.cold_at, host.preparation.deadline});
+    next = std::min({next, host.deadline, host.cold_at});
     comes(host.fence);
     if (!host.owed.empty()) next = std::min(next, host.owed_until);
   }
   comes(state_.no_request_before);
+  next = std::min({next, crews_.next_deadline(), standbys_.next_begin(looked_at_)});
   for (const MeshState& mesh : state_.meshes) {
-    for (const StandbyState& standby : mesh.standby) {
-      next = std::min(next, standby.deadline);
-      if (standby.phase == StandbyPhase::kWaiting) comes(standby.not_before);
-    }
     for (const GangState& gang : mesh.gangs) {
       next = std::min({next, gang.cause_deadline, gang.stop_deadline, gang.progress_deadline, gang.remind_at});
       if (gang.phase == GangPhase::kWaiting) comes(gang.not_before);
@@ -166,7 +177,7 @@ void JobCore::on(const DeadlinePassed&) {
     verdict.exit_code = kExitUnreachable;
     verdict.cause.kind = CauseKind::kStart;
     verdict.cause.summary = text("not started within start_timeout (", to_text(spec_.start_timeout), ")",
-                                 late_since(state_.late_before), ": ", missing_at_start());
+                                 basis_.late_since(state_.late_before), ": ", missing_at_start());
     verdict.cause.rule = "start_timeout: fail";
     verdict.reason = verdict.cause.summary;
     fail_job(std::move(verdict));
@@ -268,7 +279,7 @@ std::string JobCore::unready_text(RankId id) const {
 }
 
 bool JobCore::awaits(HostId where, const Reserved& reserved) const {
-  if (reserved.mesh.value() >= state_.meshes.size()) return awaits_for_standby(where, reserved);
+  if (reserved.mesh.value() >= state_.meshes.size()) return crews_.awaits(where, reserved);
   if (reserved.gang.value() >= state_.meshes[reserved.mesh.value()].gangs.size()) return false;
   const GangState& waiting = gang(reserved.mesh, reserved.gang);
   if (waiting.phase != GangPhase::kReserving || waiting.generation != reserved.generation) return false;
@@ -294,19 +305,6 @@ const RankState& JobCore::rank(RankId id) const { return state_.meshes[id.mesh.v
 HostState& JobCore::host(HostId id) {
   MONARCH_ASSERT(id.value() < state_.hosts.size());
   return state_.hosts[id.value()];
-}
-
-JobEvent JobCore::event_of(EventKind kind, Severity severity, std::string message) const {
-  JobEvent event;
-  event.kind = kind;
-  event.severity = severity;
-  event.message = std::move(message);
-  return event;
-}
-
-void JobCore::emit(JobEvent event) {
-  event.number = state_.next_event++;
-  actions_.emplace_back(EmitEvent{std::move(event)});
 }
 
 }  // namespace monarch

@@ -11,9 +11,15 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "supervisor/core/job/judgement.h"
+#include "supervisor/core/crew/core_basis.h"
+#include "supervisor/core/crew/crews.h"
+#include "supervisor/core/crew/judgement.h"
+#include "supervisor/core/machines/preparations.h"
+#include "supervisor/core/machines/standbys.h"
 #include "supervisor/core/recovery/recovery.h"
 #include "supervisor/core/spec/job_spec.h"
 #include "supervisor/core/spec/placement.h"
@@ -27,18 +33,11 @@
 
 namespace monarch {
 
-inline constexpr Duration kStopMargin = Duration::seconds(5);  // beyond grace and KILL: for the words to travel
-
-struct JobCoreOptions {
-  std::string job_id;
-  std::map<std::string, std::string> shell = {};  // of the submitting shell, what $(env.NAME) names; in no journal
-  std::string log_directory;                      // of hosts that tell none: error files go to
-                                                  // <log_directory>/<mesh>/<rank>.<generation>.error.json
-};
-
 class JobCore {
  public:
   JobCore(JobSpec spec, std::vector<PoolHost> hosts, JobCoreOptions options);
+  JobCore(const JobCore& other);
+  JobCore& operator=(const JobCore&) = delete;
 
   // The state of a snapshot, before any event.
   void restore(JobState state);
@@ -51,6 +50,7 @@ class JobCore {
   const Placement& placement() const { return placement_; }
   const Stages& stages() const { return stages_; }
   const std::vector<PoolHost>& hosts() const { return hosts_; }
+  const Crews& crews() const { return crews_; }
 
   // What that host says there is to the job.
   Judgement judge(HostId host, const RankReport& report) const;
@@ -58,6 +58,8 @@ class JobCore {
   bool is_held(RankId rank) const;
   // Is this host on request, and was somebody asked for it who has not granted it yet?
   bool is_in_queue(HostId host) const;
+  // How far this spare is warmed, in a word for status; empty: it is not.
+  std::string_view word_of_spare(HostId host) const;
   bool is_left_alone(RankId rank) const { return is_held(rank) || this->rank(rank).suspended; }
   // Would this answer move a gang on?
   bool awaits(HostId host, const Reserved& reserved) const;
@@ -90,9 +92,8 @@ class JobCore {
   bool starts_again(RankId id) const;
 
   // job_core_judge.cc
+  std::optional<HostId> where_is(RankId rank) const;
   Judgement judge_rank(HostId where, const RankReport& report) const;
-  Judgement judge_preparation(HostId where, Generation generation) const;
-  Judgement judge_standby(HostId where, const StandbyPlace& place, Generation generation) const;
 
   // job_core_inherit.cc
   void on(const GangsInherited& event);
@@ -201,11 +202,10 @@ class JobCore {
 
   // job_core_slots.cc
   void on(const WorkerLaunchFailed& event);
-  bool may_serve(HostId host) const;
+  bool may_serve(HostId host) const { return monarch::may_serve(state_.hosts[host.value()]); }
   void launch(HostId host);
   Duration launch_deadline() const;
   Duration call_back_deadline() const;
-  std::string late_since(Duration before) const;
   void give_time_to_start();
   void not_launched(std::vector<HostId> late);
   void not_called_back(HostId host);
@@ -224,46 +224,26 @@ class JobCore {
   Verdict blame_hosts() const;
   void tell_failed_hosts(Verdict& verdict) const;
 
-  // job_core_spares.cc
-  void tend_spares();
-  void begin_preparing(HostId host);
-  void on_prepare_changed(const RankChanged& event, HostId where);
-  void preparation_ended(HostId host, const RankEnd& end);
-  void preparation_is_due(HostId host);
-  void stop_preparing(HostId host, const std::string& why);
-  void stop_all_preparing();
-  bool is_preparing() const;
-  void add_prepare_output_on_its_way(std::vector<RankId>& ranks) const;
-  Start prepare_message(HostId host) const;
-  Stop stop_prepare_message(HostId host) const;
-  void add_outstanding_of_prepare(HostId host, const std::vector<RankReport>& reported,
-                                  std::vector<Action>& missing) const;
-
-  // job_core_standby.cc
-  void tend_standby();
-  void begin_standby(MeshId mesh, std::uint32_t standby, std::vector<HostId> hosts);
-  void start_standby(MeshId mesh, std::uint32_t standby);
-  bool awaits_for_standby(HostId host, const Reserved& reserved) const;
-  void on_standby_reserved(const PortsReserved& event);
-  std::vector<HostId> hosts_for_standby(MeshId mesh) const;
-  bool may_stand_by(MeshId mesh, HostId host) const;
-  void on_standby_changed(const RankChanged& event, const StandbyPlace& place);
-  void standby_failed(MeshId mesh, std::uint32_t standby, const std::string& why);
-  void stop_standby(MeshId mesh, std::uint32_t standby);
-  void stop_all_standby();
-  void check_standby(MeshId mesh, std::uint32_t standby);
-  void lose_standby_on(HostId host);
-  void standby_deadlines();
+  // job_core_crews.cc
+  void open_crews();
+  void tend_crews();
+  void settle_crews();
+  void on_crew_changed(const RankChanged& event, const CrewPlace& place);
+  void stop_crews();
+  void lose_crews(HostId host);
+  void look_at_crews();
+  bool any_crew_lives() const { return preparations_.any_runs() || standbys_.any_lives(); }
+  std::string runs_beside(HostId host, GangOf gang) const;
+  int order_of_spare(HostId host) const;
+  template <class Change>
+  void each_time_of_crews(Change change) {
+    crews_.each_deadline(change);
+    for (Preparation& preparation : state_.preparations) change(preparation.began);
+    for (auto& mesh : state_.standbys) {
+      for (StandbyState& standby : mesh) change(standby.not_before);
+    }
+  }
   void standby_takes(MeshId mesh, GangId gang);
-  void standby_is_placed(MeshId mesh, GangId gang);
-  std::optional<std::uint32_t> standby_of(MeshId mesh, GangId gang) const;
-  std::optional<Incarnation> standby_for(RankId rank) const;
-  bool stands_by(HostId host, std::optional<std::pair<MeshId, GangId>> but_for) const;
-  bool any_standby_lives() const;
-  void add_standby_output_on_its_way(std::vector<RankId>& ranks) const;
-  void say_of_standby(MeshId mesh, std::uint32_t standby, EventKind kind, Severity severity, const std::string& what);
-  template <class Visit>
-  void each_standby(Visit visit) const;
 
   // job_core_foreseen.cc
   void on(const EndForeseen& event);
@@ -276,14 +256,6 @@ class JobCore {
   bool starts_nothing() const { return state_.phase >= JobPhase::kStopping || state_.foreseen; }
   Duration longest_stop() const;
   Duration grace_left(Duration grace) const;
-
-  // job_core_standby_orders.cc
-  void let_go_of_reservation(MeshId mesh, std::uint32_t standby);
-  Reserve standby_reserve_message(MeshId mesh, std::uint32_t standby, std::size_t host_index) const;
-  Start standby_start_message(MeshId mesh, std::uint32_t standby, std::size_t host_index) const;
-  Stop standby_stop_message(MeshId mesh, std::uint32_t standby, std::size_t host_index) const;
-  void add_outstanding_of_standby(HostId host, const std::vector<RankReport>& reported,
-                                  std::vector<Action>& missing) const;
 
   // job_core_operator.cc
   void on(const OperatorAsked& event);
@@ -317,7 +289,6 @@ class JobCore {
     HostId host;
   };
   Duration drain_patience() const;
-  std::optional<HostId> where_is(RankId rank) const;
   std::vector<LastWords> output_on_its_way() const;
   void tell_incomplete_output(const std::vector<LastWords>& words);
   bool is_on_its_way(RankId rank, HostId from) const;
@@ -403,8 +374,10 @@ class JobCore {
   // Those that have ranks on that host; of a thousand gangs these are few.
   template <class Visit>
   void each_gang_on(HostId where, Visit visit);
-  JobEvent event_of(EventKind kind, Severity severity, std::string message) const;
-  void emit(JobEvent event);
+  JobEvent event_of(EventKind kind, Severity severity, std::string message) const {
+    return basis_.event(kind, severity, std::move(message));
+  }
+  void emit(JobEvent event) { basis_.emit(std::move(event)); }
 
   JobSpec spec_;
   std::vector<PoolHost> hosts_;
@@ -417,8 +390,23 @@ class JobCore {
   Instant now_;
   Instant looked_at_;  // all who wait were, last: a time before it wakes nobody again
   std::vector<Action> actions_;
-  bool waits_due_ = false;                                // within a step: something changed that somebody may wait for
-  std::vector<std::pair<MeshId, GangId>> waits_to_tell_;  // within a step
+  bool waits_due_ = false;             // within a step: something changed that somebody may wait for
+  std::vector<GangOf> waits_to_tell_;  // within a step
+
+  // What is above, for the parts; who is copied has its own.
+  CoreBasis basis_{.spec = spec_,
+                   .hosts = hosts_,
+                   .options = options_,
+                   .placement = placement_,
+                   .resources = resources_,
+                   .texts = texts_,
+                   .state = state_,
+                   .now = now_,
+                   .actions = actions_,
+                   .next_event = state_.next_event};
+  Crews crews_{basis_, state_.crews};
+  Preparations preparations_{basis_, state_.preparations, crews_};
+  Standbys standbys_{basis_, state_.standbys, crews_};
 };
 
 template <class Visit>
@@ -433,13 +421,6 @@ template <class Visit>
 void JobCore::each_gang(Visit visit) {
   for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
     for (std::uint32_t g = 0; g < state_.meshes[m].gangs.size(); ++g) visit(MeshId(m), GangId(g));
-  }
-}
-
-template <class Visit>
-void JobCore::each_standby(Visit visit) const {
-  for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
-    for (std::uint32_t s = 0; s < state_.meshes[m].standby.size(); ++s) visit(MeshId(m), s);
   }
 }
 

@@ -45,8 +45,7 @@ void JobCore::on(const EndForeseen& event) {
   foresee(event);
   if (!first || state_.phase >= JobPhase::kStopping) return;
   // Of what will not be started: a spare's warming, standbys, and what hosts hold for gangs.
-  stop_all_preparing();
-  stop_all_standby();
+  stop_crews();
   each_gang([this](MeshId m, GangId g) { give_up_reservation(m, g); });
 }
 

@@ -44,8 +44,7 @@ void JobCore::on(const RankChanged& event) {
   const Judgement news = judge(event.host, event.report);
   if (!news.counts()) return;
   const RankId id = event.report.process.rank;
-  if (prepared_host(spec_, id)) return on_prepare_changed(event, event.host);
-  if (const auto place = standby_place(spec_, id)) return on_standby_changed(event, *place);
+  if (const auto place = crew_of(spec_, id)) return on_crew_changed(event, *place);
   settle_owed(event.host, event.report);
   if (news.of != ReportOf::kOfNow) return;
   const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
@@ -165,7 +164,8 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
     ready = ready && (slot.ready || (!spec.sidecar && slot.reaped && !is_failure(slot.end)));
     ended = ended && !lives(slot.stage);
   }
-  if (started && placed) standby_is_placed(mesh, g);
+  if (started && placed) standbys_.is_placed(mesh, g);
+  settle_crews();
   if (state.phase == GangPhase::kStarting && started) {
     to(state, GangPhase::kRunning);
     say_of_gang(mesh, g, EventKind::kGangRunning, Severity::kInfo, text("is running", since_failure(state)),

@@ -7,7 +7,6 @@
 #include "supervisor/core/job/job_core.h"
 #include "supervisor/core/recovery/restart_budget.h"
 #include "supervisor/core/state/host_life.h"
-#include "supervisor/core/state/preparation_life.h"
 #include "supervisor/core/state/rank_life.h"
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
@@ -232,9 +231,7 @@ void JobCore::lose_host(HostId id, const std::string& why, std::optional<Duratio
 
 // The host has ended, or is given up: nothing more will be heard of its ranks.
 void JobCore::mark_ranks_lost(HostId id) {
-  to(host(id).preparation, PreparePhase::kNone);
-  host(id).preparation.deadline = Instant::never();
-  lose_standby_on(id);
+  lose_crews(id);
   each_gang([&](MeshId m, GangId g) {
     bool changed = false;
     for (const RankId& r : placement_.ranks_of(m, g, id)) {
@@ -302,13 +299,12 @@ void JobCore::shut_down_hosts() {
 }
 
 void JobCore::host_deadlines() {
-  standby_deadlines();
+  look_at_crews();
   std::vector<HostId> late;
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     HostState& state = state_.hosts[i];
     const bool out = state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost;
     if (out && state.cold_at <= now_) become_cold(HostId(i));
-    if (state.preparation.deadline <= now_) preparation_is_due(HostId(i));
     if (!state.owed.empty() && state.owed_until <= now_) owed_is_due(HostId(i));
     if (state.deadline > now_) continue;
     if (state.phase == HostPhase::kDestroying) {
@@ -376,8 +372,7 @@ std::vector<Action> JobCore::outstanding(HostId id, const std::vector<RankReport
       if (stop) missing.emplace_back(SendStop{id, stop_message(mesh, gang_id, id)});
     }
   }
-  add_outstanding_of_prepare(id, reported, missing);
-  add_outstanding_of_standby(id, reported, missing);
+  crews_.add_outstanding(id, reported, missing);
   // What runs there at a generation that nobody wants: it is killed, whatever it is.
   for (const RankReport& report : reported) {
     if (report.phase >= RankPhase::kStopping || judge(id, report).granted) continue;

@@ -25,12 +25,17 @@ HostId JobCore::place_of(RankId id) const {
   return places.back().hosts[index_in_gang(placement_, g, id)];
 }
 
+std::optional<HostId> JobCore::where_is(RankId id) const {
+  if (has_rank(id)) return place_of(id);
+  const auto place = crew_of(spec_, id);
+  return place ? crews_.where_is(*place) : std::nullopt;
+}
+
 Judgement JobCore::judge(HostId where, const RankReport& report) const {
   const RankId id = report.process.rank;
   if (where.value() >= state_.hosts.size()) return {};
   if (has_rank(id)) return judge_rank(where, report);
-  if (prepared_host(spec_, id) == where) return judge_preparation(where, report.process.generation);
-  if (const auto place = standby_place(spec_, id)) return judge_standby(where, *place, report.process.generation);
+  if (const auto place = crew_of(spec_, id)) return crews_.judge(*place, where, report.process.generation);
   return {};
 }
 
@@ -54,24 +59,6 @@ Judgement JobCore::judge_rank(HostId where, const RankReport& report) const {
   if (owed) return {.of = ReportOf::kOwed};
   if (ran && generation < state.generation) return {.of = ReportOf::kSuperseded};
   return {};
-}
-
-Judgement JobCore::judge_preparation(HostId where, Generation generation) const {
-  const HostState& host = state_.hosts[where.value()];
-  if (generation < host.preparation.generation) return {.of = ReportOf::kSuperseded};
-  if (generation != host.preparation.generation) return {};
-  return {.of = ReportOf::kOfNow, .granted = host.phase == HostPhase::kJoined && lives(host.preparation.phase)};
-}
-
-Judgement JobCore::judge_standby(HostId where, const StandbyPlace& place, Generation generation) const {
-  const StandbyState& standby = state_.meshes[place.mesh.value()].standby[place.standby];
-  const std::size_t index = place.index / mesh_spec(place.mesh).per_host();
-  if (generation < standby.generation && ran_on(standby.places, generation, index, where)) {
-    return {.of = ReportOf::kSuperseded};
-  }
-  if (generation != standby.generation || standby.hosts.empty() || standby.hosts[index] != where) return {};
-  const bool stands = standby.phase != StandbyPhase::kWaiting && lives(standby.ranks[place.index].stage);
-  return {.of = ReportOf::kOfNow, .granted = stands && state_.hosts[where.value()].phase == HostPhase::kJoined};
 }
 
 }  // namespace monarch

@@ -33,8 +33,7 @@ std::vector<JobCore::LastWords> JobCore::output_on_its_way() const {
       if (rank.stage == RankStage::kEnded && !rank.output_complete) ranks.push_back({MeshId(m), Rank(r)});
     }
   }
-  add_prepare_output_on_its_way(ranks);
-  add_standby_output_on_its_way(ranks);
+  crews_.add_output_on_its_way(ranks);
   std::vector<LastWords> words;
   words.reserve(ranks.size());
   for (const RankId& id : ranks) words.push_back({.rank = id, .host = *where_is(id)});

@@ -173,7 +173,7 @@ void JobCore::progress_is_due(MeshId mesh, GangId g) {
   const std::vector<std::string> missing = not_ready(mesh, g);
   if (missing.empty()) return;
   state.hung_because = text("not ready within start_timeout (", to_text(spec_.start_timeout), ")",
-                            late_since(state.late_before), ": waiting for ", some_of(missing));
+                            basis_.late_since(state.late_before), ": waiting for ", some_of(missing));
   if (state.phase != GangPhase::kReserving) return gang_failed(mesh, g);
   to(state, GangPhase::kFailing);  // nothing of it runs
   check_gang(mesh, g);

@@ -300,7 +300,6 @@ void JobCore::become_cold(HostId id) {
   fresh.awaited = state.awaited;
   fresh.suspicions = std::move(state.suspicions);
   fresh.lost_at = std::move(state.lost_at);
-  fresh.preparation.generation = state.preparation.generation;
   fresh.lost_because = std::move(state.lost_because);
   state = std::move(fresh);
   take_name(id);

@@ -68,10 +68,9 @@ void JobCore::on(const StoodStill& event) {
   for (OpenFault& fault : state_.drill.open) grow(fault.until);
   for (HostState& host : state_.hosts) {
     grow(host.deadline);
-    grow(host.preparation.deadline);
     grow(host.owed_until);
   }
-  each_standby([&](MeshId m, std::uint32_t s) { grow(state_.meshes[m.value()].standby[s].deadline); });
+  crews_.each_deadline(grow);
   each_gang([&](MeshId m, GangId g) {
     GangState& state = gang(m, g);
     grow(state.cause_deadline);
@@ -84,9 +83,6 @@ void JobCore::on(const StoodStill& event) {
                      ": it was stopped, or its machine slept or had too much to do; nobody is blamed for that time")));
 }
 
-// For the end of what is said of somebody whose time is up: how late the supervisor was since that was set.
-std::string JobCore::late_since(Duration before) const { return late_words(state_.late - before); }
-
 // What nobody could say or hear while we were away is not held against anybody. Limits of the job's own time stay as
 // they were.
 void JobCore::extend_deadlines() {
@@ -95,12 +91,9 @@ void JobCore::extend_deadlines() {
   not_before(state_.drill.until, now_ + std::max(state_.drill.lease, kAnswersWithin));
   for (OpenFault& fault : state_.drill.open) not_before(fault.until, now_ + kAnswersWithin);
   for (HostState& host : state_.hosts) {
-    not_before(host.preparation.deadline, now_ + kAnswersWithin);
     if (!host.owed.empty()) not_before(host.owed_until, now_ + drain_patience());
   }
-  each_standby([this](MeshId m, std::uint32_t s) {
-    not_before(state_.meshes[m.value()].standby[s].deadline, now_ + kAnswersWithin);
-  });
+  crews_.each_deadline([this](Instant& deadline) { not_before(deadline, now_ + kAnswersWithin); });
   each_gang([this](MeshId m, GangId g) {
     GangState& state = gang(m, g);
     not_before(state.cause_deadline, now_ + kEndsArriveWithin);
@@ -132,8 +125,7 @@ void JobCore::change_clock(const SupervisorReturned& event) {
   move_all(state_.reallocations);
   for (HostState& host : state_.hosts) {
     host.fence = host.fence > event.last_seen ? now_ + (host.fence - event.last_seen) : Instant();
-    for (Instant* time : {&host.launched_at, &host.answered_at, &host.deadline, &host.cold_at, &host.preparation.began,
-                          &host.preparation.deadline, &host.owed_until}) {
+    for (Instant* time : {&host.launched_at, &host.answered_at, &host.deadline, &host.cold_at, &host.owed_until}) {
       move(*time);
     }
     host.cold_at = std::max(host.cold_at, host.fence);
@@ -151,11 +143,8 @@ void JobCore::change_clock(const SupervisorReturned& event) {
       for (EndedRank& end : gang.ends) move(end.ended_at);
       move_all(gang.failures);
     }
-    for (StandbyState& standby : mesh.standby) {
-      move(standby.not_before);
-      move(standby.deadline);
-    }
   }
+  each_time_of_crews(move);
 }
 
 void JobCore::return_to_hosts() {

@@ -114,12 +114,9 @@ bool JobCore::serves_parked_alone(HostId id) const {
       if (phase == GangPhase::kParked && awaits_own(MeshId(m), GangId(g))) return false;
       parked = parked || phase == GangPhase::kParked;
     }
-    // A gang in the second row that waits there would go with it.
-    for (const StandbyState& standby : state_.meshes[m].standby) {
-      const bool there = std::find(standby.hosts.begin(), standby.hosts.end(), id) != standby.hosts.end();
-      if (there && standby.phase != StandbyPhase::kWaiting) return false;
-    }
   }
+  // A gang in the second row that waits there would go with it.
+  if (standbys_.is_on(id, std::nullopt)) return false;
   return parked;
 }
 

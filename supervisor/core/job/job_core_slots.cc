@@ -23,10 +23,6 @@ constexpr Duration kCallBackDeadline = Duration::seconds(20);
 // Of a verdict, which has to fit into a record of the journal with the last lines of a rank; more are counted.
 constexpr std::size_t kFailuresBytes = 20U << 10U;
 
-bool is_coming(const HostState& host) {
-  return host.phase == HostPhase::kLaunching || host.phase == HostPhase::kLaunched || host.launch_again;
-}
-
 // It did not fail: somebody wanted nothing there.
 Verdict blame_left_host(const std::string& name, const std::string& why) {
   Verdict verdict;
@@ -41,13 +37,6 @@ Verdict blame_left_host(const std::string& name, const std::string& why) {
 }
 
 }  // namespace
-
-bool JobCore::may_serve(HostId id) const {
-  const HostState& state = state_.hosts[id.value()];
-  if (state.standing != HostStanding::kGood) return false;
-  return is_coming(state) ||
-         (state.phase == HostPhase::kJoined && !state.wedged && !state.shutdown_told && !state.failing);
-}
 
 void JobCore::launch(HostId id) {
   HostState& state = host(id);
@@ -128,7 +117,7 @@ void JobCore::not_called_back(HostId id) {
                    .phase = "call back",
                    .elapsed = now_ - state.launched_at,
                    .message = text("its worker runs, and has not reached ", where, " within ",
-                                   to_text(call_back_deadline()), late_since(state.late_before), hint),
+                                   to_text(call_back_deadline()), basis_.late_since(state.late_before), hint),
                    .words = {},
                    .again = state.call_back_again});
   destroy(id);
@@ -173,11 +162,7 @@ std::optional<HostId> JobCore::replacement() const {
   const auto place = [this](HostId id) {
     const HostState& state = state_.hosts[id.value()];
     switch (state.phase) {
-      case HostPhase::kJoined:
-        if (state.doubted) return 7;
-        if (stands_by(id, std::nullopt)) return 3;
-        if (lives(state.preparation.phase)) return 1;
-        return state.preparation.phase == PreparePhase::kUnprepared ? 2 : 0;
+      case HostPhase::kJoined: return state.doubted ? 7 : order_of_spare(id);
       case HostPhase::kLaunched: return 4;
       case HostPhase::kLaunching: return 5;
       case HostPhase::kCold: return 6;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "supervisor/core/crew/rank_env.h"
 #include "supervisor/core/job/held_ports.h"
 #include "supervisor/core/job/job_core.h"
-#include "supervisor/core/job/rank_env.h"
 #include "supervisor/core/spec/hostlist.h"
 #include "supervisor/core/state/gang_life.h"
 #include "supervisor/core/state/rank_life.h"
@@ -89,8 +89,7 @@ void JobCore::reserve_for(MeshId mesh, GangId g) {
   if (!fence_done(mesh, g)) return;
   const std::vector<HostId> hosts = placement_.hosts_of(mesh, g);
   const bool free = std::all_of(hosts.begin(), hosts.end(), [&](HostId id) {
-    return host(id).phase == HostPhase::kJoined && may_serve(id) && !lives(host(id).preparation.phase) &&
-           !stands_by(id, std::pair(mesh, g));
+    return host(id).phase == HostPhase::kJoined && may_serve(id) && runs_beside(id, std::pair(mesh, g)).empty();
   });
   if (!free) return;
   GangState& state = gang(mesh, g);
@@ -169,7 +168,10 @@ void JobCore::on(const PortsReserved& event) {
   const Reserved& reserved = event.reserved;
   // Else it was said again for a command that was sent twice, or is of an earlier generation.
   if (!awaits(event.host, reserved) || starts_nothing()) return;
-  if (reserved.mesh.value() >= state_.meshes.size()) return on_standby_reserved(event);
+  if (reserved.mesh.value() >= state_.meshes.size()) {
+    standbys_.reserved(event.host, reserved);
+    return settle_crews();
+  }
   GangState& state = gang(reserved.mesh, reserved.gang);
   const Reserve asked = reserve_message(reserved.mesh, reserved.gang, event.host);
   if (!reserved.error.empty() || reserved.ports.size() != asked.count + asked.fixed.size()) {
@@ -251,7 +253,7 @@ RankStart JobCore::rank_start(RankId id) const {
   start.ports = ports_of({spec, placement_, state}, id);
   if (spec.ready.kind == ReadyKind::kTcp) start.ready_port = start.ports[spec.ready.port];
   start.binding = resources_.binding_of(id, inventory);
-  start.standby = standby_for(id);
+  start.standby = standbys_.become(id);
   start.input = spec_.input && spec_.input->mesh == id.mesh && spec_.input->rank.value_or(id.rank) == id.rank;
   return start;
 }

@@ -64,8 +64,7 @@ void JobCore::forget_deadlines() {
 
 // Of the highest stage that has not ended: the others wait until it has. A kill waits for nothing.
 void JobCore::stop_gangs() {
-  stop_all_preparing();
-  stop_all_standby();
+  stop_crews();
   each_gang([this](MeshId m, GangId g) {
     const GangPhase phase = gang(m, g).phase;
     const bool runs_nothing =
@@ -140,7 +139,7 @@ void JobCore::check_ended() {
   }
   if (state_.phase == JobPhase::kStopping) {
     check_stopping();
-    if (highest_stage() || is_preparing() || any_standby_lives()) return;
+    if (highest_stage() || any_crew_lives()) return;
     to(state_, JobPhase::kDraining);
     state_.drain_deadline = now_ + drain_patience();
   }

@@ -92,9 +92,8 @@ std::string JobCore::why_out(MeshId mesh, GangId g, HostId id) const {
     const bool lived_on = somebody_lives_on(state_, placement_, id);
     return text(name, " (", because("left"), lived_on ? "; what else runs there has not ended" : "", ")");
   }
-  if (lives(state.preparation.phase)) return text(name, " (spares.prepare still runs there)");
-  if (stands_by(id, std::pair(mesh, g))) return text(name, " (a standby gang there has not ended)");
-  return "";
+  const std::string beside = runs_beside(id, std::pair(mesh, g));
+  return beside.empty() ? "" : text(name, " (", beside, ")");
 }
 
 // "has waited 30s for v2 (drained, asked by …); there is no deadline: `monarch undrain JOB v2` …"

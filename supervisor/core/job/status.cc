@@ -66,14 +66,14 @@ std::string phase_name(GangPhase phase) {
   return "";
 }
 
-std::string phase_name(StandbyPhase phase) {
-  switch (phase) {
-    case StandbyPhase::kWaiting: return "waiting";
-    case StandbyPhase::kReserving:
-    case StandbyPhase::kStarting: return "starting";
-    case StandbyPhase::kAtGate: return "ready";
-    case StandbyPhase::kGiven: return "taken";
-    case StandbyPhase::kStopping: return "stopping";
+std::string phase_name(const Crew& standby, bool given) {
+  switch (standby.phase) {
+    case CrewPhase::kWaiting:
+    case CrewPhase::kOver: return "waiting";
+    case CrewPhase::kReserving:
+    case CrewPhase::kStarting: return "starting";
+    case CrewPhase::kRunning: return given ? "taken" : "ready";
+    case CrewPhase::kStopping: return "stopping";
   }
   return "";
 }
@@ -97,18 +97,6 @@ std::string standing_name(HostStanding standing) {
     case HostStanding::kGood: return "";
     case HostStanding::kQuarantined: return "quarantined";
     case HostStanding::kDrained: return "drained";
-  }
-  return "";
-}
-
-std::string prepare_name(PreparePhase phase) {
-  switch (phase) {
-    case PreparePhase::kNone: return "";
-    case PreparePhase::kStarting:
-    case PreparePhase::kRunning:
-    case PreparePhase::kStopping: return "preparing";
-    case PreparePhase::kPrepared: return "prepared";
-    case PreparePhase::kUnprepared: return "unprepared";
   }
   return "";
 }
@@ -188,7 +176,7 @@ JobStatus status_of(const JobCore& core, const std::string& job_id, Instant now)
          .standing = standing_name(host.standing),
          .standing_because = host.standing == HostStanding::kGood ? std::string() : host.lost_because,
          .returns_milliseconds = returns_in(host, now),
-         .preparation = prepare_name(host.preparation.phase)});
+         .preparation = std::string(core.word_of_spare(id))});
   }
   for (std::uint32_t m = 0; m < state.meshes.size(); ++m) {
     const MeshSpec& spec = core.spec().meshes[m];
@@ -220,10 +208,10 @@ JobStatus status_of(const JobCore& core, const std::string& job_id, Instant now)
       if (!newest) continue;
       mesh.committed.push_back({.gang = g, .step = newest->step, .generation = newest->generation.counter});
     }
-    for (const StandbyState& standby : state.meshes[m].standby) {
-      StandbyStatus shown{.phase = phase_name(standby.phase)};
-      const bool waits = standby.phase == StandbyPhase::kWaiting;
-      for (const HostId id : waits ? std::vector<HostId>() : standby.hosts)
+    for (std::uint32_t s = 0; s < state.standbys[m].size(); ++s) {
+      const Crew& standby = core.crews().at({standby_mesh(core.spec(), MeshId(m)), GangId(s)});
+      StandbyStatus shown{.phase = phase_name(standby, state.standbys[m][s].place.has_value())};
+      for (const HostId id : is_about(standby) ? standby.hosts : std::vector<HostId>())
         shown.hosts.push_back(core.hosts()[id.value()].name);
       mesh.standby.push_back(std::move(shown));
     }

@@ -80,20 +80,40 @@ std::uint32_t JobSpec::spares() const { return launch.facts().spares; }
 
 const PrepareSpec& JobSpec::prepare() const { return launch.facts().prepare; }
 
-RankId prepare_rank(const JobSpec& spec, HostId host) {
-  return {MeshId(static_cast<std::uint32_t>(spec.meshes.size())), Rank(host.value())};
+namespace {
+
+std::uint32_t mesh_count(const JobSpec& spec) { return static_cast<std::uint32_t>(spec.meshes.size()); }
+
+}  // namespace
+
+MeshId prepare_mesh(const JobSpec& spec) { return MeshId(mesh_count(spec)); }
+
+MeshId standby_mesh(const JobSpec& spec, MeshId of) { return MeshId(mesh_count(spec) + 1 + of.value()); }
+
+std::optional<MeshId> mesh_of_standby(const JobSpec& spec, MeshId mesh) {
+  const std::uint32_t first = mesh_count(spec) + 1;
+  if (mesh.value() < first || mesh.value() - first >= mesh_count(spec)) return std::nullopt;
+  return MeshId(mesh.value() - first);
 }
 
-std::optional<HostId> prepared_host(const JobSpec& spec, RankId rank) {
-  if (spec.prepare().program.empty()) return std::nullopt;
-  if (rank.mesh.value() != spec.meshes.size() || rank.rank.value() >= spec.pool_size()) return std::nullopt;
-  return HostId(rank.rank.value());
+std::uint32_t crew_size(const JobSpec& spec, MeshId mesh) {
+  const auto of = mesh_of_standby(spec, mesh);
+  return of ? spec.meshes[of->value()].gang_size() : 1;
 }
 
-RankId standby_rank(const JobSpec& spec, const StandbyPlace& place) {
-  const std::uint32_t size = spec.meshes[place.mesh.value()].gang_size();
-  return {MeshId(static_cast<std::uint32_t>(spec.meshes.size()) + 1 + place.mesh.value()),
-          Rank(place.standby * size + place.index)};
+std::uint32_t crew_count(const JobSpec& spec, MeshId mesh) {
+  if (const auto of = mesh_of_standby(spec, mesh)) return spec.meshes[of->value()].standby_gangs;
+  return mesh == prepare_mesh(spec) && !spec.prepare().program.empty() ? spec.pool_size() : 0;
+}
+
+RankId crew_rank(const JobSpec& spec, const CrewPlace& place) {
+  return {place.key.mesh, Rank(place.key.gang.value() * crew_size(spec, place.key.mesh) + place.index)};
+}
+
+std::optional<CrewPlace> crew_of(const JobSpec& spec, RankId rank) {
+  const std::uint32_t size = crew_size(spec, rank.mesh);
+  if (rank.rank.value() / size >= crew_count(spec, rank.mesh)) return std::nullopt;
+  return CrewPlace{{rank.mesh, GangId(rank.rank.value() / size)}, rank.rank.value() % size};
 }
 
 std::vector<std::string> log_mesh_names(const JobSpec& spec) {
@@ -102,15 +122,6 @@ std::vector<std::string> log_mesh_names(const JobSpec& spec) {
   names.emplace_back(kPrepareMesh);
   for (const MeshSpec& mesh : spec.meshes) names.push_back(text("standby-", mesh.name));
   return names;
-}
-
-std::optional<StandbyPlace> standby_place(const JobSpec& spec, RankId rank) {
-  const std::size_t first = spec.meshes.size() + 1;
-  if (rank.mesh.value() < first || rank.mesh.value() - first >= spec.meshes.size()) return std::nullopt;
-  const MeshId mesh(rank.mesh.value() - static_cast<std::uint32_t>(first));
-  const MeshSpec& of = spec.meshes[mesh.value()];
-  if (rank.rank.value() >= of.standby_gangs * of.gang_size()) return std::nullopt;
-  return StandbyPlace{mesh, rank.rank.value() / of.gang_size(), rank.rank.value() % of.gang_size()};
 }
 
 bool JobSpec::supervised_away() const { return supervisor_on == SupervisorPlace::kFirst && launch.facts().outlasts; }

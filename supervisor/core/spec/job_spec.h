@@ -251,22 +251,28 @@ std::vector<RankId> ranks_with_input(const JobSpec& spec);
 // has of the workspace, in a place that only the host knows; virtual hosts have the workspace itself.
 std::string base_directory(const JobSpec& spec);
 
-// What warms a spare is the one rank of a gang of its own, in a mesh behind those of the spec: of each host, the one
-// with its number. Nothing else of the job counts it.
-inline constexpr std::string_view kPrepareMesh = "spares-prepare";  // no mesh of a spec has a `-` in its name
-RankId prepare_rank(const JobSpec& spec, HostId host);
-// Of such a rank; nothing for all others.
-std::optional<HostId> prepared_host(const JobSpec& spec, RankId rank);
-
-// Ranks of standby gangs are those of a mesh behind that, one for each mesh of the spec: standby 0 first.
-struct StandbyPlace {
+// Beside the gangs of the spec's meshes other crews run, in meshes behind these, which nothing else of the job counts:
+// what warms a spare, a crew of one rank for each host, by its number; then standby gangs, for each mesh of the spec in
+// a mesh of their own. Ranks of a crew follow those of the crew before it.
+struct CrewKey {
   MeshId mesh;
-  std::uint32_t standby = 0;
-  std::uint32_t index = 0;  // in its gang
+  GangId gang;
+  friend bool operator==(const CrewKey&, const CrewKey&) = default;
 };
-RankId standby_rank(const JobSpec& spec, const StandbyPlace& place);
+struct CrewPlace {
+  CrewKey key;
+  std::uint32_t index = 0;  // in its crew
+};
+inline constexpr std::string_view kPrepareMesh = "spares-prepare";  // no mesh of a spec has a `-` in its name
+MeshId prepare_mesh(const JobSpec& spec);
+MeshId standby_mesh(const JobSpec& spec, MeshId of);
+std::optional<MeshId> mesh_of_standby(const JobSpec& spec, MeshId mesh);  // of which mesh; nothing: no standby gangs'
+// Of a mesh behind the spec's.
+std::uint32_t crew_size(const JobSpec& spec, MeshId mesh);
+std::uint32_t crew_count(const JobSpec& spec, MeshId mesh);
+RankId crew_rank(const JobSpec& spec, const CrewPlace& place);
+std::optional<CrewPlace> crew_of(const JobSpec& spec, RankId rank);  // nothing: a rank of the spec's, or nobody's
 // By MeshId, those behind the meshes of the spec included: folders of output.
 std::vector<std::string> log_mesh_names(const JobSpec& spec);
-std::optional<StandbyPlace> standby_place(const JobSpec& spec, RankId rank);  // nothing for all others
 
 }  // namespace monarch

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/core/state/crew.h"
 #include "supervisor/core/state/drill_watch.h"
 #include "supervisor/core/state/first_cause.h"
 #include "supervisor/core/state/foreseen_end.h"
@@ -64,30 +65,20 @@ struct Suspicion {
   Instant at;
 };
 
-// How far a spare is warmed (spares.prepare).
-enum class PreparePhase : std::uint8_t {
-  kNone,      // not begun, by this worker
-  kStarting,  // START was decided
+// How far a spare is warmed (spares.prepare), by this worker.
+enum class PrepareStage : std::uint8_t {
+  kNone,  // not begun
   kRunning,
-  kStopping,  // it has taken too long, the host is needed, or the job ends
   kPrepared,
   kUnprepared,  // it failed, or was ended
 };
-constexpr PreparePhase monarch_enum_max(PreparePhase) { return PreparePhase::kUnprepared; }
+constexpr PrepareStage monarch_enum_max(PrepareStage) { return PrepareStage::kUnprepared; }
 
 struct Preparation {
-  PreparePhase phase = PreparePhase::kNone;
-  Generation generation;                // the newest that was decided on this host
-  Instant began;                        // it
-  Instant deadline = Instant::never();  // to end by itself; kStopping: when the host is given up
-  Duration late_before;                 // as of JobState; of the time to end by itself
-  std::string ended_because;            // kStopping
-  bool output_complete = false;
+  PrepareStage reached = PrepareStage::kNone;
+  Instant began;
+  std::string ended_because;  // by us
 };
-
-inline bool lives(PreparePhase phase) {
-  return phase == PreparePhase::kStarting || phase == PreparePhase::kRunning || phase == PreparePhase::kStopping;
-}
 
 struct HostState {
   HostPhase phase = HostPhase::kCold;
@@ -122,22 +113,11 @@ struct HostState {
   Instant cold_at = Instant::never();  // kEnded, kLost: when it may be launched again
   Instant fence;                       // a rank of it that is not proven to have ended may act until then
   std::vector<Suspicion> suspicions;
-  std::vector<Instant> lost_at;  // while it was connected, within the window of `reallocate`
-  Preparation preparation;
+  std::vector<Instant> lost_at;   // while it was connected, within the window of `reallocate`
   std::vector<Incarnation> owed;  // their generations are over, and the rest of what they wrote is on its way
   Instant owed_until;             // it is waited for
   std::string name;               // of a host on request: the machine that it is now; empty: none
 };
-
-enum class RankStage : std::uint8_t {
-  kPending,   // no process
-  kStarting,  // START was decided
-  kRunning,
-  kStopping,  // a stop was decided
-  kEnded,     // see end
-  kLost,      // its host is lost
-};
-constexpr RankStage monarch_enum_max(RankStage) { return RankStage::kLost; }
 
 struct RankState {
   RankStage stage = RankStage::kPending;
@@ -224,46 +204,17 @@ struct GangState {
   Instant remind_at = Instant::never();     // when it is said again for whom it waits
 };
 
-enum class StandbyPhase : std::uint8_t {
-  kWaiting,    // for hosts, or for the end of its back-off
-  kReserving,  // its hosts were asked to hold its GPUs
-  kStarting,   // START was decided; until all of its ranks are at their gates
-  kAtGate,
-  kGiven,  // it has a gang's place, and its ranks become that gang's with the next START
-  kStopping,
-};
-constexpr StandbyPhase monarch_enum_max(StandbyPhase) { return StandbyPhase::kStopping; }
-
-// From TERM to KILL: it has nothing to save.
-inline constexpr Duration kStandbyGrace = Duration::seconds(5);
-
-struct StandbyRankState {
-  RankStage stage = RankStage::kPending;
-  std::int32_t pid = 0;
-  bool at_gate = false;
-  bool output_complete = false;
-};
-
 // A gang without a place, on spares.
 struct StandbyState {
-  StandbyPhase phase = StandbyPhase::kWaiting;
-  Generation generation;      // the newest that was decided
-  std::vector<HostId> hosts;  // in the order of its ranks; kWaiting: those of before, whose last words may still come
-  std::vector<HostId> held;   // kReserving: hosts that hold what it needs
-  std::vector<StandbyRankState> ranks;
-  std::uint32_t failures = 0;           // since it was last at its gate
-  Instant not_before;                   // kWaiting: the end of its back-off
-  Instant deadline = Instant::never();  // kStarting: it is told of; kStopping: its hosts are given up
-  Duration late_before;                 // as of JobState; until kStarting
-  std::optional<GangId> place;          // kGiven
-  std::vector<PastPlace> places;        // of its generations
+  std::uint32_t failures = 0;   // since it was last at its gate
+  Instant not_before;           // the end of its back-off
+  std::optional<GangId> place;  // whose it has, and whose its members become with the next START
 };
 
 struct MeshState {
   std::vector<RankState> ranks;
   std::vector<GangState> gangs;
   std::vector<Rank> held;  // by `monarch hold`, over generations; in order
-  std::vector<StandbyState> standby;
 };
 
 struct JobState {
@@ -273,7 +224,10 @@ struct JobState {
   std::vector<HostState> hosts;
   std::vector<HostId> slots;  // of the placement: the host of each
   std::vector<MeshState> meshes;
-  std::optional<Verdict> verdict;  // known before the job has ended
+  std::vector<std::vector<Crew>> crews;             // of each mesh behind the spec's
+  std::vector<Preparation> preparations;            // of each host; empty: spares are not warmed
+  std::vector<std::vector<StandbyState>> standbys;  // of each mesh
+  std::optional<Verdict> verdict;                   // known before the job has ended
   bool kill_ordered = false;
   std::uint64_t next_event = 1;
   Instant start_deadline = Instant::never();
@@ -300,13 +254,19 @@ struct JobState {
   DrillWatch drill;
 };
 
-// Wanted alive: the stages in which a lease is granted.
-inline bool lives(RankStage stage) {
-  return stage == RankStage::kStarting || stage == RankStage::kRunning || stage == RankStage::kStopping;
+// On the way to its first word.
+inline bool is_coming(const HostState& host) {
+  return host.phase == HostPhase::kLaunching || host.phase == HostPhase::kLaunched || host.launch_again;
 }
 
-inline bool holds_for_standby(const StandbyState& standby, HostId host) {
-  return std::find(standby.held.begin(), standby.held.end(), host) != standby.held.end();
+// May ranks be put there, now or soon?
+inline bool may_serve(const HostState& host) {
+  if (host.standing != HostStanding::kGood) return false;
+  return is_coming(host) || (host.phase == HostPhase::kJoined && !host.wedged && !host.shutdown_told && !host.failing);
+}
+
+inline PrepareStage prepare_stage(const JobState& state, HostId host) {
+  return state.preparations.empty() ? PrepareStage::kNone : state.preparations[host.value()].reached;
 }
 
 // Of a gang that failed and is to be started again: until its next generation runs.

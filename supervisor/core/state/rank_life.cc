@@ -31,6 +31,6 @@ void become(RankStage& stage, RankStage next) {
 
 void to(RankState& rank, RankStage next) { become(rank.stage, next); }
 
-void to(StandbyRankState& rank, RankStage next) { become(rank.stage, next); }
+void to(CrewMember& member, RankStage next) { become(member.stage, next); }
 
 }  // namespace monarch

@@ -1,7 +1,7 @@
 #pragma once
 
-// RankLife: what may become of a rank's process, also of a standby's. Who decides says it by to(); nobody else writes a
-// stage, but that a rank that waits, or is to start, begins with all of its state anew.
+// RankLife: what may become of a rank's process, also of a crew's member. Who decides says it by to(); nobody else
+// writes a stage, but that a rank that waits, or is to start, begins with all of its state anew.
 //
 //   pending → starting → running → stopping → ended
 //     starting, running → ended            by itself
@@ -18,6 +18,6 @@ namespace monarch {
 bool may_follow(RankStage before, RankStage next);
 
 void to(RankState& rank, RankStage next);
-void to(StandbyRankState& rank, RankStage next);
+void to(CrewMember& member, RankStage next);
 
 }  // namespace monarch

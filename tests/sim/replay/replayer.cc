@@ -71,7 +71,7 @@ class Replay {
       return "\n  the recording has no such events";
     }
     heard_.resize(begun.events);
-    core_.emplace(make());
+    core_.emplace(spec_, pool_of(spec_), core_options());
     if (begun.in_snapshot) {
       JobCore before = make();
       feed(before, 0, *begun.in_snapshot);

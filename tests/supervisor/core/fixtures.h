@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,6 +55,13 @@ class Driver {
     std::vector<Action> actions = core.step(event, now);
     all.insert(all.end(), actions.begin(), actions.end());
     return actions;
+  }
+
+  // The core of a successor, which has read this state.
+  void succeed(const JobSpec& spec, JobState state) {
+    std::destroy_at(&core);
+    std::construct_at(&core, spec, pool_of(spec), JobCoreOptions{.job_id = "test-0001", .log_directory = "/logs"});
+    core.restore(std::move(state));
   }
 
   void begin() { step(JobBegun{.term = Term(1), .job = JobUuid{}}); }
@@ -120,8 +128,11 @@ class Driver {
     return state_parts::rank(core.state(), {MeshId(mesh), Rank(r)});
   }
   const HostState& host(std::uint32_t h) const { return state_parts::host(core.state(), HostId(h)); }
-  const StandbyState& standby(std::uint32_t s = 0, std::uint32_t mesh = 0) const {
-    return state_parts::standbys(core.state(), MeshId(mesh))[s];
+  const Crew& standby(std::uint32_t s = 0, std::uint32_t mesh = 0) const {
+    return core.crews().at({standby_mesh(core.spec(), MeshId(mesh)), GangId(s)});
+  }
+  bool is_given(std::uint32_t s = 0, std::uint32_t mesh = 0) const {
+    return state_parts::standbys(core.state(), MeshId(mesh))[s].place.has_value();
   }
 
   // Ports for the gang's next generation, and its ranks past their gates.

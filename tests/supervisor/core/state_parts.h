@@ -43,7 +43,7 @@ inline const GangState& gang_with(const JobCore& core, RankId rank) {
   return gang(core.state(), rank.mesh, core.spec().meshes[rank.mesh.value()].gang_of(rank.rank));
 }
 inline const std::vector<StandbyState>& standbys(const JobState& state, MeshId mesh) {
-  return state.meshes[mesh.value()].standby;
+  return state.standbys[mesh.value()];
 }
 inline const std::vector<Rank>& held(const JobState& state, MeshId mesh) { return state.meshes[mesh.value()].held; }
 // May it run where it is?

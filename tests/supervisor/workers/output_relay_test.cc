@@ -176,7 +176,7 @@ TEST(OutputRelay, KnowsWhoSpeaksForWhatARestoredJobHasStarted) {
   EXPECT_EQ(told[1].host, HostId(1));
   EXPECT_EQ(told[1].last.counter, 1U);
   EXPECT_EQ(told[2].host, HostId(2));
-  EXPECT_EQ(told[2].ranks, std::vector<RankId>{prepare_rank(spec, HostId(2))});
+  EXPECT_EQ(told[2].ranks, std::vector<RankId>{crew_rank(spec, {{prepare_mesh(spec), GangId(2)}, 0})});
 }
 
 TEST(OutputRelay, KeepsACopyAndAsksTheHostForWhatItMisses) {

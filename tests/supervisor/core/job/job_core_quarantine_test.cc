@@ -45,9 +45,7 @@ struct Doubtful : Driver {
     for (const RankId& id : {kTrainer, kOther, kEvaluator}) report(id, RankPhase::kRunning);
     JobState state = core.state();
     state_parts::host(state, HostId(0)).lost_at.assign(losses, now);
-    core = JobCore(job_with_a_neighbour(), pool_of(job_with_a_neighbour()),
-                   {.job_id = "test-0001", .log_directory = "/logs"});
-    core.restore(state);
+    succeed(job_with_a_neighbour(), state);
     fail_gang(kEvaluator, killed(SIGBUS));
     EXPECT_EQ(gang(0, 1).phase, GangPhase::kReserving);
     report(kTrainer, RankPhase::kEnded, killed(SIGBUS));

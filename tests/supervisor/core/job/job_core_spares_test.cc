@@ -36,8 +36,8 @@ struct Warming : Driver {
 
   RankReport of_spare(std::uint32_t host, RankPhase phase, RankEnd end = {}) const {
     RankReport report;
-    report.process.rank = prepare_rank(core.spec(), HostId(host));
-    report.process.generation = preparation(host).generation;
+    report.process.rank = crew_rank(core.spec(), {key_of(host), 0});
+    report.process.generation = crew(host).generation;
     report.phase = phase;
     report.pid = 77;
     report.end = std::move(end);
@@ -49,7 +49,9 @@ struct Warming : Driver {
     step(RankChanged{.host = HostId(host), .report = of_spare(host, phase, std::move(end)), .ended_at = now});
   }
 
-  const Preparation& preparation(std::uint32_t host) const { return Driver::host(host).preparation; }
+  CrewKey key_of(std::uint32_t host) const { return {prepare_mesh(core.spec()), GangId(host)}; }
+  const Crew& crew(std::uint32_t host) const { return core.crews().at(key_of(host)); }
+  PrepareStage stage(std::uint32_t host) const { return prepare_stage(core.state(), HostId(host)); }
 
   // STARTs and STOPs of what warms a spare, as "start v2".
   std::vector<std::string> orders() const {
@@ -98,7 +100,7 @@ TEST(Spares, AreWarmedOnceAsSoonAsTheyAreConnected) {
   driver.spare(1, RankPhase::kRunning);
   EXPECT_EQ(status_of(driver.core, "j", driver.now).hosts[1].preparation, "preparing");
   driver.spare(1, RankPhase::kEnded, exited(0));
-  EXPECT_EQ(driver.preparation(1).phase, PreparePhase::kPrepared);
+  EXPECT_EQ(driver.stage(1), PrepareStage::kPrepared);
   EXPECT_EQ(driver.told(EventKind::kHostPrepared).size(), 1U);
   const JobStatus status = status_of(driver.core, "j", driver.now);
   EXPECT_EQ(status.hosts[1].preparation, "prepared");
@@ -141,7 +143,7 @@ TEST(Spares, GetALeaseWhileTheyAreWarmedAndNoLonger) {
 TEST(Spares, StayOnesWhereWarmingFails) {
   Warming driver(1);
   driver.spare(1, RankPhase::kEnded, exited(3));
-  EXPECT_EQ(driver.preparation(1).phase, PreparePhase::kUnprepared);
+  EXPECT_EQ(driver.stage(1), PrepareStage::kUnprepared);
   EXPECT_EQ(
       driver.told(EventKind::kHostUnprepared),
       Lines{"v2: is not prepared: exit code 3; what it wrote is in /logs/spares-prepare/1.1.err; it stays a spare, "
@@ -155,7 +157,7 @@ TEST(Spares, StayOnesWhereWarmingFails) {
 TEST(Spares, ThatTakeTooLongAreEnded) {
   Warming driver(1);
   driver.spare(1, RankPhase::kRunning);
-  EXPECT_EQ(driver.core.next_deadline(), driver.preparation(1).began + kTimeout);
+  EXPECT_EQ(driver.core.next_deadline(), driver.crew(1).deadline);
   driver.pass_deadline();
   EXPECT_EQ(driver.orders(), (Lines{"start v2", "stop v2"}));
   driver.spare(1, RankPhase::kEnded, killed_by_us(15));
@@ -219,7 +221,7 @@ TEST(Spares, ThatWereLostAreWarmedAgainByTheirNextWorker) {
   EXPECT_EQ(driver.host(1).phase, HostPhase::kLaunching);
   driver.join(1);
   EXPECT_EQ(driver.orders(), (Lines{"start v2", "start v2"}));
-  EXPECT_EQ(driver.preparation(1).generation.counter, 2U);
+  EXPECT_EQ(driver.crew(1).generation.counter, 2U);
 }
 
 // What was durably done is not done again; what was said and lost is said again, at the same generation.
@@ -232,7 +234,7 @@ TEST(Spares, AreNotWarmedTwiceByASupervisorThatComesBack) {
     const std::vector<Action> missing = driver.core.outstanding(HostId(1), {});
     ASSERT_EQ(missing.size(), done ? 0U : 1U);
     if (!done) {
-      EXPECT_EQ(std::get<SendStart>(missing[0]).message.generation, driver.preparation(1).generation);
+      EXPECT_EQ(std::get<SendStart>(missing[0]).message.generation, driver.crew(1).generation);
     }
     EXPECT_EQ(driver.core.outstanding(HostId(1), {driver.of_spare(1, RankPhase::kRunning)}).size(), done ? 1U : 0U);
   }

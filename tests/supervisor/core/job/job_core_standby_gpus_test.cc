@@ -64,10 +64,10 @@ TEST(StandbyGangs, AreStartedOnceTheirHostsHoldTheirGpus) {
   ASSERT_EQ(driver.reserved_for_standby().size(), 1U);
   EXPECT_EQ(driver.reserved_for_standby()[0].host, HostId(2));
   EXPECT_EQ(driver.reserved_for_standby()[0].message.gpus, (Lines{"GPU-20", "GPU-21"}));
-  EXPECT_EQ(driver.standby().phase, StandbyPhase::kReserving);
+  EXPECT_EQ(driver.standby().phase, CrewPhase::kReserving);
   EXPECT_EQ(driver.starts_of_standby(), 0U);
   driver.answer("");
-  EXPECT_EQ(driver.standby().phase, StandbyPhase::kStarting);
+  EXPECT_EQ(driver.standby().phase, CrewPhase::kStarting);
   EXPECT_EQ(driver.starts_of_standby(), 1U);
   driver.answer("");  // said twice
   EXPECT_EQ(driver.starts_of_standby(), 1U);
@@ -81,20 +81,20 @@ TEST(StandbyGangs, WhoseGpusAnotherJobHasAreTriedAgainLater) {
             "trainer: standby 0 could not reserve what it needs on v3: GPU 0 of host v3 is held by job other-0001 (pid "
             "7); it is started "
             "again in 1s at the earliest");
-  EXPECT_EQ(driver.standby().phase, StandbyPhase::kWaiting);
+  EXPECT_EQ(driver.standby().phase, CrewPhase::kOver);
   EXPECT_EQ(driver.starts_of_standby(), 0U);
   // What one of its hosts may hold is let go there.
   EXPECT_TRUE(driver.reserved_for_standby().back().message.gpus.empty());
   EXPECT_GT(driver.reserved_for_standby().back().message.generation,
             driver.reserved_for_standby()[0].message.generation);
   driver.step(DeadlinePassed{}, Duration::seconds(1));
-  EXPECT_EQ(driver.standby().phase, StandbyPhase::kReserving);
+  EXPECT_EQ(driver.standby().phase, CrewPhase::kReserving);
 }
 
 TEST(StandbyGangs, GiveUpWhatIsNotYetHeldForAGangThatNeedsTheHost) {
   StandingOnGpus driver;
   driver.give_ports();  // also the standby's
-  ASSERT_EQ(driver.standby().phase, StandbyPhase::kStarting);
+  ASSERT_EQ(driver.standby().phase, CrewPhase::kStarting);
   StandingOnGpus early;
   for (const Action& action : early.actions_of<SendReserve>()) {
     const auto& sent = std::get<SendReserve>(action);
@@ -107,7 +107,7 @@ TEST(StandbyGangs, GiveUpWhatIsNotYetHeldForAGangThatNeedsTheHost) {
                                           .error = {}}});
   }
   for (std::uint32_t r = 0; r < 4; ++r) early.report({MeshId(0), Rank(r)}, RankPhase::kRunning);
-  ASSERT_EQ(early.standby().phase, StandbyPhase::kReserving);
+  ASSERT_EQ(early.standby().phase, CrewPhase::kReserving);
   early.step(WorkerEnded{.host = HostId(1), .how = "exit code 1", .orderly = false});
   early.step(DeadlinePassed{}, Duration::seconds(1));
   EXPECT_EQ(early.core.state().slots, (std::vector<HostId>{HostId(0), HostId(2)}));
@@ -117,7 +117,7 @@ TEST(StandbyGangs, GiveUpWhatIsNotYetHeldForAGangThatNeedsTheHost) {
 TEST(StandbyGangs, AreNotStartedOnASpareWithoutTheirGpus) {
   StandingOnGpus driver(1);
   EXPECT_TRUE(driver.reserved_for_standby().empty());
-  EXPECT_EQ(driver.standby().phase, StandbyPhase::kWaiting);
+  EXPECT_EQ(driver.standby().phase, CrewPhase::kWaiting);
 }
 
 }  // namespace

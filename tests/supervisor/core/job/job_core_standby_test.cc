@@ -111,9 +111,9 @@ TEST(StandbyGangs, AreReadyOnceAllTheirRanksAreAtTheirGates) {
   Standing driver(1, 1);
   driver.stands(0, RankPhase::kRunning, true);
   driver.stands(1, RankPhase::kRunning, false);
-  EXPECT_EQ(driver.standby().phase, StandbyPhase::kStarting);
+  EXPECT_EQ(driver.standby().phase, CrewPhase::kStarting);
   driver.stands(1, RankPhase::kRunning, true);
-  EXPECT_EQ(driver.standby().phase, StandbyPhase::kAtGate);
+  EXPECT_EQ(driver.standby().phase, CrewPhase::kRunning);
   EXPECT_EQ(driver.told(EventKind::kStandbyReady), Lines{"trainer: standby 0 is at its gate"});
   const JobStatus status = status_of(driver.core, "j", driver.now);
   ASSERT_EQ(status.meshes[0].standby.size(), 1U);
@@ -126,7 +126,7 @@ TEST(StandbyGangs, TakeThePlaceOfAGangThatFails) {
   driver.reach_gate();
   driver.fail_gang({MeshId(0), Rank(2)}, killed(9));
   EXPECT_EQ(driver.core.state().slots, (std::vector<HostId>{HostId(0), HostId(2)}));
-  EXPECT_EQ(driver.standby().phase, StandbyPhase::kGiven);
+  EXPECT_TRUE(driver.is_given());
   driver.give_ports();
   const Start& start = driver.last_start();
   EXPECT_EQ(start.mesh, MeshId(0));
@@ -142,7 +142,7 @@ TEST(StandbyGangs, TakeThePlaceOfAGangThatFails) {
   EXPECT_EQ(driver.gang(1).phase, GangPhase::kRunning);
   EXPECT_EQ(driver.gang(1).restarts, 1U);
   // The host that the gang left is a spare, and another standby is started there.
-  EXPECT_EQ(driver.standby().phase, StandbyPhase::kStarting);
+  EXPECT_EQ(driver.standby().phase, CrewPhase::kStarting);
   EXPECT_EQ(driver.standby().hosts, std::vector<HostId>{HostId(1)});
   EXPECT_EQ(driver.standby().generation.counter, 2U);
 }
@@ -179,7 +179,7 @@ TEST(StandbyGangs, ThatFailOnceTheyHaveAPlaceEndBeforeTheirGangStarts) {
   Standing driver(1, 1);
   driver.reach_gate();
   driver.fail_gang({MeshId(0), Rank(2)}, killed(9));
-  ASSERT_EQ(driver.standby().phase, StandbyPhase::kGiven);
+  ASSERT_TRUE(driver.is_given());
   ASSERT_EQ(driver.gang(1).phase, GangPhase::kReserving);
   driver.stands(0, RankPhase::kEnded, true, exited(3));
   const std::size_t started = driver.actions_of<SendStart>().size();
@@ -200,13 +200,13 @@ TEST(StandbyGangs, AreEndedWhereTheirRankWasStoppedBeforeItTookThem) {
   driver.report({MeshId(0), Rank(2)}, RankPhase::kRunning);
   const std::size_t before = driver.all.size();
   driver.report({MeshId(0), Rank(2)}, RankPhase::kEnded, exited(1));
-  EXPECT_EQ(driver.standby().phase, StandbyPhase::kGiven) << "whether the other has become anything is not known";
+  EXPECT_TRUE(driver.is_given()) << "whether the other has become anything is not known";
   RankReport never =
       driver.report_of({MeshId(0), Rank(3)}, RankPhase::kEnded,
                        {.kind = EndKind::kNotExecuted, .value = ECANCELED, .detail = {}, .after_our_signal = true});
   never.pid = 0;
   driver.step(RankChanged{.host = HostId(2), .report = never, .ended_at = driver.now, .uncertainty = {}});
-  EXPECT_EQ(driver.standby().phase, StandbyPhase::kStopping);
+  EXPECT_EQ(driver.standby().phase, CrewPhase::kStopping);
   EXPECT_EQ(driver.orders(before).back(), "stop 2 v3");
   ASSERT_EQ(driver.gang(1).phase, GangPhase::kWaiting);
   driver.step(DeadlinePassed{}, Duration::seconds(4));
@@ -220,7 +220,7 @@ TEST(StandbyGangs, ThatAreNotAtTheirGatesTakeNothing) {
   Standing driver(1, 1);
   driver.fail_gang({MeshId(0), Rank(2)}, killed(9));
   EXPECT_EQ(driver.core.state().slots, (std::vector<HostId>{HostId(0), HostId(1)}));
-  EXPECT_EQ(driver.standby().phase, StandbyPhase::kStarting);
+  EXPECT_EQ(driver.standby().phase, CrewPhase::kStarting);
 }
 
 TEST(StandbyGangs, GiveUpTheirHostWhereItIsNeeded) {
@@ -240,11 +240,11 @@ TEST(StandbyGangs, ThatFailAreStartedAgainLaterAndLater) {
   for (const std::int64_t wait : {1, 2, 4}) {
     driver.stands(0, RankPhase::kEnded, false, exited(1));
     driver.stands(1, RankPhase::kEnded, false, killed_by_us(15));
-    EXPECT_EQ(driver.standby().phase, StandbyPhase::kWaiting);
+    EXPECT_EQ(driver.standby().phase, CrewPhase::kOver);
     driver.step(DeadlinePassed{}, Duration::seconds(wait) - Duration::milliseconds(500));
-    EXPECT_EQ(driver.standby().phase, StandbyPhase::kWaiting);
+    EXPECT_EQ(driver.standby().phase, CrewPhase::kOver);
     driver.step(DeadlinePassed{}, Duration::milliseconds(500));
-    EXPECT_EQ(driver.standby().phase, StandbyPhase::kStarting);
+    EXPECT_EQ(driver.standby().phase, CrewPhase::kStarting);
   }
   EXPECT_EQ(driver.told(EventKind::kStandbyFailed).size(), 3U);
   EXPECT_EQ(driver.core.state().phase, JobPhase::kRunning);
@@ -254,7 +254,7 @@ TEST(StandbyGangs, ThatNeverReachTheirGatesAreTold) {
   Standing driver(1, 1);
   driver.step(DeadlinePassed{}, driver.core.spec().start_timeout + Duration::seconds(1));
   ASSERT_EQ(driver.told(EventKind::kStandbyLate).size(), 1U);
-  EXPECT_EQ(driver.standby().phase, StandbyPhase::kStarting);
+  EXPECT_EQ(driver.standby().phase, CrewPhase::kStarting);
 }
 
 TEST(StandbyGangs, EndWithTheJob) {
@@ -277,7 +277,7 @@ TEST(StandbyGangs, AreTakenOverAsTheyAreByASupervisorThatComesBack) {
                                            driver.of_standby(1, RankPhase::kRunning, true)})
                   .empty());
   EXPECT_TRUE(driver.orders(before).empty());
-  EXPECT_EQ(driver.standby().phase, StandbyPhase::kAtGate);
+  EXPECT_EQ(driver.standby().phase, CrewPhase::kRunning);
 }
 
 // As a standby it has no end; what it wrote as one may still be on its way when the job ends.

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "supervisor/core/job/rank_env.h"
+#include "supervisor/core/crew/rank_env.h"
 #include "supervisor/launch/slurm/slurm_spec.h"
 #include "supervisor/launch/ssh/ssh_spec.h"
 #include "tests/supervisor/core/fixtures.h"

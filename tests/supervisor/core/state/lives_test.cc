@@ -5,12 +5,11 @@
 #include <set>
 #include <utility>
 
+#include "supervisor/core/state/crew_life.h"
 #include "supervisor/core/state/gang_life.h"
 #include "supervisor/core/state/host_life.h"
 #include "supervisor/core/state/job_life.h"
-#include "supervisor/core/state/preparation_life.h"
 #include "supervisor/core/state/rank_life.h"
-#include "supervisor/core/state/standby_life.h"
 
 namespace monarch {
 namespace {
@@ -88,40 +87,25 @@ TEST(Lives, OfARankAreOneProcessEach) {
                           {kLost, kEnded}});
 }
 
-TEST(Lives, OfAStandbyGangComeBackToItsWait) {
-  using enum StandbyPhase;
-  expect_life<StandbyPhase>({{kWaiting, kReserving},
-                             {kReserving, kStarting},
-                             {kReserving, kStopping},
-                             {kStarting, kAtGate},
-                             {kStarting, kStopping},
-                             {kAtGate, kGiven},
-                             {kAtGate, kStopping},
-                             {kGiven, kWaiting},
-                             {kGiven, kStopping},
-                             {kStopping, kStopping},
-                             {kStopping, kWaiting}});
-}
-
-TEST(Lives, OfASpareWarmItOnceByEachWorker) {
-  using enum PreparePhase;
-  expect_life<PreparePhase>({{kNone, kNone},
-                             {kNone, kStarting},
-                             {kStarting, kRunning},
-                             {kStarting, kStopping},
-                             {kStarting, kPrepared},
-                             {kStarting, kUnprepared},
-                             {kStarting, kNone},
-                             {kRunning, kStopping},
-                             {kRunning, kPrepared},
-                             {kRunning, kUnprepared},
-                             {kRunning, kNone},
-                             {kStopping, kStopping},
-                             {kStopping, kPrepared},
-                             {kStopping, kUnprepared},
-                             {kStopping, kNone},
-                             {kPrepared, kNone},
-                             {kUnprepared, kNone}});
+TEST(Lives, OfACrewComeBackToItsWait) {
+  using enum CrewPhase;
+  expect_life<CrewPhase>({{kWaiting, kReserving},
+                          {kReserving, kStarting},
+                          {kReserving, kStopping},
+                          {kStarting, kRunning},
+                          {kStarting, kStopping},
+                          {kStarting, kOver},
+                          {kRunning, kStopping},
+                          {kRunning, kOver},
+                          {kStopping, kStopping},
+                          {kStopping, kOver},
+                          {kOver, kReserving},
+                          {kWaiting, kWaiting},
+                          {kReserving, kWaiting},
+                          {kStarting, kWaiting},
+                          {kRunning, kWaiting},
+                          {kStopping, kWaiting},
+                          {kOver, kWaiting}});
 }
 
 TEST(Lives, GoOnByOneStep) {
@@ -143,12 +127,10 @@ TEST(LivesDeathTest, RefuseWhatIsNoStep) {
   EXPECT_DEATH(to(gang, GangPhase::kRunning), "from its wait to its end");
   RankState rank;
   EXPECT_DEATH(to(rank, RankStage::kRunning), "one process at a time");
-  StandbyRankState held;
+  CrewMember held;
   EXPECT_DEATH(to(held, RankStage::kLost), "one process at a time");
-  StandbyState standby;
-  EXPECT_DEATH(to(standby, StandbyPhase::kGiven), "a standby gang");
-  Preparation spare;
-  EXPECT_DEATH(to(spare, PreparePhase::kPrepared), "once by each worker");
+  Crew crew;
+  EXPECT_DEATH(to(crew, CrewPhase::kRunning), "a crew has one life at a time");
 }
 
 }  // namespace

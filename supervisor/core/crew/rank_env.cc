@@ -1,4 +1,4 @@
-#include "supervisor/core/job/rank_env.h"
+#include "supervisor/core/crew/rank_env.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,0 +1,265 @@
+#include "supervisor/core/crew/crews.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "supervisor/core/state/crew_life.h"
+#include "supervisor/core/state/rank_life.h"
+#include "transport/base/assert.h"
+#include "transport/base/limits.h"
+
+namespace monarch {
+
+std::size_t per_host(const Crew& crew) { return crew.hosts.empty() ? 1 : crew.members.size() / crew.hosts.size(); }
+
+Reserve CrewKind::reserve_of(const CrewKey& key, std::size_t) const {
+  return {.mesh = key.mesh, .gang = key.gang, .count = 0};
+}
+
+void Crews::serve(MeshId mesh, const CrewKind& kind) {
+  MONARCH_ASSERT(row_of(mesh) == kinds_.size());
+  kinds_.push_back(&kind);
+}
+
+const Crew& Crews::at(const CrewKey& key) const { return crews_[row_of(key.mesh)][key.gang.value()]; }
+
+CrewKey Crews::key_of(std::size_t row, std::size_t index) const {
+  return {MeshId(static_cast<std::uint32_t>(basis_.spec.meshes.size() + row)),
+          GangId(static_cast<std::uint32_t>(index))};
+}
+
+std::optional<HostId> Crews::where_is(const CrewPlace& place) const {
+  const Crew& crew = at(place.key);
+  if (crew.hosts.empty()) return std::nullopt;
+  return crew.hosts[place.index * crew.hosts.size() / crew_size(basis_.spec, place.key.mesh)];
+}
+
+Judgement Crews::judge(const CrewPlace& place, HostId where, Generation generation) const {
+  const Crew& crew = at(place.key);
+  if (crew.hosts.empty()) return {};
+  const std::size_t host = place.index * crew.hosts.size() / crew_size(basis_.spec, place.key.mesh);
+  if (generation < crew.generation && ran_on(crew.places, generation, host, where)) {
+    return {.of = ReportOf::kSuperseded};
+  }
+  if (generation != crew.generation || crew.hosts[host] != where) return {};
+  const bool wanted = place.index < crew.members.size() && lives(crew.members[place.index].stage);
+  return {.of = ReportOf::kOfNow, .granted = wanted && basis_.host(where).phase == HostPhase::kJoined};
+}
+
+bool Crews::awaits(HostId where, const Reserved& reserved) const {
+  const std::size_t row = row_of(reserved.mesh);
+  if (row >= crews_.size() || reserved.gang.value() >= crews_[row].size()) return false;
+  const Crew& crew = at({reserved.mesh, reserved.gang});
+  const bool held = std::find(crew.held.begin(), crew.held.end(), where) != crew.held.end();
+  return is_on(crew, where) && crew.phase == CrewPhase::kReserving && crew.generation == reserved.generation && !held;
+}
+
+bool Crews::any_lives(MeshId mesh) const {
+  const std::vector<Crew>& row = crews_[row_of(mesh)];
+  return std::any_of(row.begin(), row.end(), [](const Crew& crew) { return monarch::any_lives(crew); });
+}
+
+void Crews::add_output_on_its_way(std::vector<RankId>& ranks) const {
+  for (std::size_t row = 0; row < crews_.size(); ++row) {
+    for (std::size_t i = 0; i < crews_[row].size(); ++i) {
+      const std::vector<CrewMember>& members = crews_[row][i].members;
+      for (std::uint32_t m = 0; m < members.size(); ++m) {
+        if (members[m].stage != RankStage::kEnded || members[m].output_complete) continue;
+        ranks.push_back(crew_rank(basis_.spec, {key_of(row, i), m}));
+      }
+    }
+  }
+}
+
+void Crews::begin(const CrewKey& key, std::vector<HostId> hosts, Instant deadline) {
+  Crew& crew = this->crew(key);
+  to(crew, CrewPhase::kReserving);
+  crew.generation = {basis_.state.term, crew.generation.counter + 1};
+  crew.hosts = std::move(hosts);
+  crew.held.clear();
+  crew.members.assign(crew_size(basis_.spec, key.mesh), CrewMember{});
+  crew.deadline = deadline;
+  crew.late_before = basis_.state.late;
+  for (std::size_t h = 0; h < crew.hosts.size(); ++h) {
+    Reserve message = kinds_[row_of(key.mesh)]->reserve_of(key, h);
+    if (message.gpus.empty()) {
+      crew.held.push_back(crew.hosts[h]);
+    } else {
+      basis_.actions.emplace_back(SendReserve{crew.hosts[h], std::move(message)});
+    }
+  }
+  start(key);
+}
+
+void Crews::holds(HostId host, const Reserved& reserved) {
+  const CrewKey key{reserved.mesh, reserved.gang};
+  crew(key).held.push_back(host);
+  start(key);
+}
+
+// Once each of its hosts holds what it needs there.
+void Crews::start(const CrewKey& key) {
+  Crew& crew = this->crew(key);
+  if (crew.held.size() < crew.hosts.size()) return;
+  to(crew, CrewPhase::kStarting);
+  note_place(crew.places, crew.generation, crew.hosts);
+  for (CrewMember& member : crew.members) to(member, RankStage::kStarting);
+  for (std::size_t h = 0; h < crew.hosts.size(); ++h) {
+    basis_.actions.emplace_back(SendStart{crew.hosts[h], kinds_[row_of(key.mesh)]->start_of(key, h)});
+  }
+}
+
+bool Crews::heard(const CrewPlace& place, const RankReport& report) {
+  Crew& crew = this->crew(place.key);
+  if (place.index >= crew.members.size()) return false;
+  CrewMember& member = crew.members[place.index];
+  member.output_complete = member.output_complete || report.output_complete;
+  // It has become another's, which was told first: what it wrote before is on its way.
+  if (member.stage == RankStage::kLost && report.phase == RankPhase::kEnded) to(member, RankStage::kEnded);
+  if (!lives(member.stage)) return false;
+  member.pid = report.pid;
+  member.at_gate = member.at_gate || report.at_gate;
+  switch (report.phase) {
+    case RankPhase::kGated: break;  // START was obeyed
+    case RankPhase::kRunning:
+      if (member.stage == RankStage::kStarting) to(member, RankStage::kRunning);
+      break;
+    case RankPhase::kStopping: to(member, RankStage::kStopping); break;
+    case RankPhase::kWedged:
+    case RankPhase::kEnded: to(member, RankStage::kEnded); break;
+  }
+  return true;
+}
+
+Crews::Turn Crews::look(const CrewKey& key) {
+  Crew& crew = this->crew(key);
+  if (crew.phase == CrewPhase::kStarting) {
+    const bool gate = kinds_[row_of(key.mesh)]->waits_at_gate();
+    const bool up = std::all_of(crew.members.begin(), crew.members.end(), [gate](const CrewMember& member) {
+      return member.stage == RankStage::kRunning && (member.at_gate || !gate);
+    });
+    if (up) {
+      to(crew, CrewPhase::kRunning);
+      return Turn::kUp;
+    }
+  }
+  const bool begun =
+      crew.phase == CrewPhase::kStarting || crew.phase == CrewPhase::kRunning || crew.phase == CrewPhase::kStopping;
+  if (!begun || monarch::any_lives(crew)) return Turn::kNone;
+  to(crew, CrewPhase::kOver);
+  crew.deadline = Instant::never();
+  return Turn::kOver;
+}
+
+bool Crews::stop(const CrewKey& key) {
+  Crew& crew = this->crew(key);
+  if (!is_about(crew) || (crew.phase == CrewPhase::kStopping && !basis_.state.kill_ordered)) return false;
+  if (crew.phase == CrewPhase::kReserving) {
+    // Nothing of it was started: a later generation, which needs nothing, takes the place of what is held for it.
+    ++crew.generation.counter;
+    for (const HostId host : crew.hosts) {
+      basis_.actions.emplace_back(
+          SendReserve{host, Reserve{.mesh = key.mesh, .gang = key.gang, .generation = crew.generation, .count = 0}});
+    }
+  }
+  to(crew, CrewPhase::kStopping);
+  crew.deadline = basis_.now + kCrewGrace + limits::kKillDeadline + kStopMargin;
+  for (std::size_t h = 0; h < crew.hosts.size(); ++h) {
+    Stop message = stop_message(key, h);
+    if (!message.ranks.empty()) basis_.actions.emplace_back(SendStop{crew.hosts[h], std::move(message)});
+  }
+  for (CrewMember& member : crew.members) {
+    if (lives(member.stage)) to(member, RankStage::kStopping);
+  }
+  return true;
+}
+
+Stop Crews::stop_message(const CrewKey& key, std::size_t host) const {
+  const Crew& crew = at(key);
+  Stop message{.ranks = {},
+               .generation = crew.generation,
+               .signal = kinds_[row_of(key.mesh)]->stop_signal(key),
+               .grace = basis_.state.kill_ordered ? Duration::zero() : kCrewGrace};
+  for (std::uint32_t i = 0; i < crew.members.size(); ++i) {
+    const bool there = i / per_host(crew) == host && lives(crew.members[i].stage);
+    if (there) message.ranks.push_back(crew_rank(basis_.spec, {key, i}));
+  }
+  return message;
+}
+
+void Crews::lose_member(const CrewKey& key, std::size_t index) {
+  CrewMember& member = crew(key).members[index];
+  if (lives(member.stage)) to(member, RankStage::kLost);
+}
+
+bool Crews::lose(const CrewKey& key, HostId host) {
+  Crew& crew = this->crew(key);
+  bool lost = is_on(crew, host) && crew.phase == CrewPhase::kReserving;
+  for (std::size_t i = 0; i < crew.members.size(); ++i) {
+    if (crew.hosts[i / per_host(crew)] != host || !lives(crew.members[i].stage)) continue;
+    to(crew.members[i], RankStage::kLost);
+    lost = true;
+  }
+  return lost;
+}
+
+void Crews::forget(const CrewKey& key) {
+  Crew& crew = this->crew(key);
+  to(crew, CrewPhase::kWaiting);
+  crew.members.clear();
+  crew.deadline = Instant::never();
+}
+
+std::vector<HostId> Crews::overdue(const CrewKey& key) {
+  Crew& crew = this->crew(key);
+  crew.deadline = Instant::never();
+  std::vector<HostId> hosts;
+  for (std::size_t i = 0; i < crew.members.size(); ++i) {
+    if (lives(crew.members[i].stage)) hosts.push_back(crew.hosts[i / per_host(crew)]);
+  }
+  return hosts;
+}
+
+Instant Crews::next_deadline() const {
+  Instant next = Instant::never();
+  for (const auto& row : crews_) {
+    for (const Crew& crew : row) next = std::min(next, crew.deadline);
+  }
+  return next;
+}
+
+void Crews::add_outstanding(HostId host, const std::vector<RankReport>& reported, std::vector<Action>& missing) const {
+  for (std::size_t row = 0; row < crews_.size(); ++row) {
+    for (std::size_t i = 0; i < crews_[row].size(); ++i) {
+      if (is_about(crews_[row][i])) add_outstanding(key_of(row, i), host, reported, missing);
+    }
+  }
+}
+
+void Crews::add_outstanding(const CrewKey& key, HostId host, const std::vector<RankReport>& reported,
+                            std::vector<Action>& missing) const {
+  const Crew& crew = at(key);
+  const CrewKind& kind = *kinds_[row_of(key.mesh)];
+  const auto here = std::find(crew.hosts.begin(), crew.hosts.end(), host);
+  if (here == crew.hosts.end()) return;
+  const auto h = static_cast<std::size_t>(here - crew.hosts.begin());
+  const bool held = std::find(crew.held.begin(), crew.held.end(), host) != crew.held.end();
+  if (crew.phase == CrewPhase::kReserving && !held) missing.emplace_back(SendReserve{host, kind.reserve_of(key, h)});
+  bool start = false;
+  bool stop = false;
+  for (std::uint32_t i = 0; i < crew.members.size(); ++i) {
+    if (i / per_host(crew) != h) continue;
+    const Incarnation process{crew_rank(basis_.spec, {key, i}), crew.generation};
+    const auto found = std::find_if(reported.begin(), reported.end(),
+                                    [&](const RankReport& report) { return report.process == process; });
+    const bool unheard_of = found == reported.end();
+    const RankStage stage = crew.members[i].stage;
+    start = start || (crew.phase == CrewPhase::kStarting && unheard_of && stage == RankStage::kStarting);
+    stop = stop ||
+           (crew.phase == CrewPhase::kStopping && lives(stage) && (unheard_of || found->phase <= RankPhase::kRunning));
+  }
+  if (start) missing.emplace_back(SendStart{host, kind.start_of(key, h)});
+  if (stop) missing.emplace_back(SendStop{host, stop_message(key, h)});
+}
+
+}  // namespace monarch

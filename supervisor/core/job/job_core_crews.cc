@@ -1,0 +1,111 @@
+// What runs beside the gangs: spares are warmed, and standby gangs wait at their gates.
+
+#include <algorithm>
+
+#include "supervisor/core/job/job_core.h"
+#include "supervisor/core/recovery/restart_budget.h"
+
+namespace monarch {
+
+void JobCore::open_crews() {
+  const MeshId first = prepare_mesh(spec_);
+  for (std::uint32_t i = 0; i <= spec_.meshes.size(); ++i) {
+    state_.crews.emplace_back(crew_count(spec_, MeshId(first.value() + i)));
+  }
+  state_.preparations.resize(crew_count(spec_, first));
+  for (const MeshSpec& mesh : spec_.meshes) state_.standbys.emplace_back(mesh.standby_gangs);
+}
+
+void JobCore::tend_crews() {
+  if (state_.phase == JobPhase::kNew || starts_nothing()) return;
+  preparations_.tend();
+  settle_crews();
+  standbys_.tend();
+  settle_crews();
+}
+
+// What follows from what was done with them.
+void JobCore::settle_crews() {
+  for (const GangOf& left : standbys_.take_left()) give_up_reservation(left.first, left.second);
+  for (const HostId id : preparations_.take_stuck()) give_up_host(id);
+  for (const HostId id : standbys_.take_stuck()) give_up_host(id);
+  // A gang may have waited for these hosts.
+  const bool freed = preparations_.take_freed();
+  waits_due_ = standbys_.take_freed() || freed || waits_due_;
+}
+
+void JobCore::on_crew_changed(const RankChanged& event, const CrewPlace& place) {
+  const std::vector<CrewMember>& members = crews_.at(place.key).members;
+  const bool lived = place.index < members.size() && lives(members[place.index].stage);
+  if (lived && event.report.phase == RankPhase::kWedged) note_wedged(event, crews_.name_of(place.key));
+  if (place.key.mesh == prepare_mesh(spec_)) {
+    preparations_.heard(place, event.report);
+  } else {
+    standbys_.heard(place, event.host, event.report);
+  }
+  settle_crews();
+}
+
+void JobCore::stop_crews() {
+  preparations_.stop_all();
+  standbys_.stop_all();
+  settle_crews();
+}
+
+// Its worker has ended, or is given up.
+void JobCore::lose_crews(HostId id) {
+  preparations_.lose(id);
+  standbys_.lose(id);
+  settle_crews();
+}
+
+void JobCore::look_at_crews() {
+  standbys_.look_at_times();
+  settle_crews();
+  preparations_.look_at_times();
+  settle_crews();
+}
+
+// What still runs there, and is not of this gang, for people; empty: nothing.
+std::string JobCore::runs_beside(HostId id, GangOf gang) const {
+  if (preparations_.runs_on(id)) return "spares.prepare still runs there";
+  return standbys_.is_on(id, gang) ? "a standby gang there has not ended" : "";
+}
+
+// Of connected ones those that are warm are taken first, and those where a standby gang waits last.
+int JobCore::order_of_spare(HostId id) const {
+  if (standbys_.is_on(id, std::nullopt)) return 3;
+  if (preparations_.runs_on(id)) return 1;
+  return preparations_.stage(id) == PrepareStage::kUnprepared ? 2 : 0;
+}
+
+std::string_view JobCore::word_of_spare(HostId id) const {
+  switch (preparations_.stage(id)) {
+    case PrepareStage::kNone: return "";
+    case PrepareStage::kRunning: return "preparing";
+    case PrepareStage::kPrepared: return "prepared";
+    case PrepareStage::kUnprepared: return "unprepared";
+  }
+  return "";
+}
+
+// The gang has failed, nothing of it lives, and it is to be started again: on the hosts of one that waits. Its hosts
+// become spares.
+void JobCore::standby_takes(MeshId m, GangId g) {
+  const std::optional<std::uint32_t> s = standbys_.ready_for(m);
+  if (!s) return;
+  const std::vector<HostId> before = placement_.hosts_of(m, g);
+  const bool lost = std::any_of(before.begin(), before.end(), [this](HostId id) { return !may_serve(id); });
+  const ReallocatePolicy& policy = mesh_spec(m).supervision.reallocate;
+  if (lost) {
+    if (policy.max && still_count(state_.reallocations, policy.window, now_) >= *policy.max) return;
+    forget_older(state_.reallocations, policy.window, now_);
+    state_.reallocations.push_back(now_);
+  }
+  const std::vector<HostId> hosts = standbys_.give(m, *s, g);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    move_slot(*placement_.slot_on(before[i]), hosts[i], text("standby ", *s));
+  }
+}
+
+}  // namespace monarch
