@@ -46,12 +46,12 @@ struct ForKeeper {
   std::string payload;
 };
 
-// Something from the supervisor, with what its header claims.
 // A Roster for the host's post, which reads it; passed on as it came.
 struct ForPost {
   std::string payload;
 };
 
+// Something from the supervisor, with what its header claims.
 struct FrameHeard {
   JobUuid job;
   Term term;

@@ -78,10 +78,11 @@ struct Committing {  // it has written a checkpoint; at most one of a rank is un
   CommitRequest commit;
 };
 
-// The guarded process.
 struct AtGate {  // it waits for its place
   Incarnation key;
 };
+
+// The guarded process.
 struct GuardedForked {
   std::int32_t pid = 0;
 };
