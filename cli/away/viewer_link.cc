@@ -66,9 +66,7 @@ void ViewerLink::resume() {
   paused_ = false;
   watch_in();
   // What had come before the pause was not told.
-  loop_.defer([this, alive = std::weak_ptr<int>(alive_)] {
-    if (!alive.expired()) take_frames();
-  });
+  loop_.defer(scope_.guard([this] { take_frames(); }));
 }
 
 void ViewerLink::lose(Error why) {
@@ -112,9 +110,7 @@ void ViewerLink::flush() {
       // Told by the loop: whoever flushes is in the middle of something.
       const Error why = errno_error(ErrorCode::kGone, "writing", errno);
       stop_writing();
-      loop_.defer([this, why, alive = std::weak_ptr<int>(alive_)] {
-        if (!alive.expired()) lose(why);
-      });
+      loop_.defer(scope_.guard([this, why] { lose(why); }));
       return;
     }
     if (writing_ != 0) return;

@@ -14,6 +14,7 @@
 #include "transport/base/result.h"
 #include "transport/base/unique_fd.h"
 #include "transport/loop/event_loop.h"
+#include "transport/loop/scope.h"
 
 namespace monarch {
 
@@ -59,7 +60,7 @@ class ViewerLink {
   bool paused_ = false;
   bool lost_ = false;
   ViewerFrameReader reader_;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // owner: this; deferred calls ask whether it is still there
+  Scope scope_;
 };
 
 }  // namespace monarch

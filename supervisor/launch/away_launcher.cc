@@ -83,27 +83,22 @@ void AwayLauncher::launch(HostId host, const Bootstrap& bootstrap) {
 
 // Not within the core's own turn.
 void AwayLauncher::fail_soon(HostId host) {
-  loop_.defer([this, host, alive = std::weak_ptr<int>(alive_)] {
-    if (alive.expired()) return;
+  loop_.defer(scope_.guard([this, host] {
     Host& state = hosts_[host.value()];
     if (state.phase != Phase::kWaiting && state.phase != Phase::kLaunching) return;
     // What nobody was told of has reached nobody.
     state.phase = state.phase == Phase::kWaiting ? Phase::kEnded : Phase::kFailed;
     handlers_.on_failed(host, {.kind = LaunchFailureKind::kLauncherGone, .phase = kPhase, .message = why_gone_});
-  });
+  }));
 }
 
 void AwayLauncher::end_soon(HostId host) {
-  loop_.defer([this, host, alive = std::weak_ptr<int>(alive_)] {
-    if (!alive.expired()) handlers_.on_ended(host, "was not running", true);
-  });
+  loop_.defer(scope_.guard([this, host] { handlers_.on_ended(host, "was not running", true); }));
 }
 
 void AwayLauncher::out_of_reach(HostId host) {
   if (!options_.on_out_of_reach) return;
-  loop_.defer([this, host, alive = std::weak_ptr<int>(alive_)] {
-    if (!alive.expired()) options_.on_out_of_reach(host);
-  });
+  loop_.defer(scope_.guard([this, host] { options_.on_out_of_reach(host); }));
 }
 
 void AwayLauncher::destroy(HostId host) {

@@ -20,6 +20,7 @@
 #include "transport/base/time.h"
 #include "transport/base/unique_fd.h"
 #include "transport/loop/event_loop.h"
+#include "transport/loop/scope.h"
 #include "transport/messages/bootstrap.h"
 #include "transport/messages/launch.h"
 #include "transport/wire/seqpacket_channel.h"
@@ -91,7 +92,7 @@ class AwayLauncher final : public Launcher {
   FairTimer patience_;
   std::unique_ptr<SeqpacketChannel> channel_;
   // Owner: this. Deferred calls ask whether it is still there.
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Scope scope_;
 };
 
 }  // namespace monarch

@@ -347,11 +347,10 @@ void OwnerServer::queued(LinkNumber number, Status status) {
   Link& link = links_.at(number);
   const bool full = !status.ok();
   if (std::exchange(link.flushing, true) && !full) return;
-  loop_.defer([this, number, full, life = std::weak_ptr<bool>(life_)] {
-    if (life.expired()) return;
+  loop_.defer(scope_.guard([this, number, full] {
     if (full) return drop(number);
     flush(number);
-  });
+  }));
 }
 
 void OwnerServer::flush(LinkNumber number) {

@@ -17,6 +17,7 @@
 
 #include "transport/base/result.h"
 #include "transport/loop/event_loop.h"
+#include "transport/loop/scope.h"
 #include "transport/tensor/core/card.h"
 #include "transport/tensor/core/hello.h"
 #include "transport/tensor/core/link_room.h"
@@ -130,8 +131,8 @@ class OwnerServer {
   LinkRoom room_;
   LinkNumber next_ = 1;
   TimerId look_timer_ = 0;
-  TimerId accept_timer_ = 0;                                         // descriptors were short
-  const std::shared_ptr<bool> life_ = std::make_shared<bool>(true);  // owners: this; deferred calls ask
+  TimerId accept_timer_ = 0;  // descriptors were short
+  Scope scope_;
 };
 
 }  // namespace monarch::tensor

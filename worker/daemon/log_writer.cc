@@ -44,11 +44,7 @@ std::string read_out(int pipe, std::size_t limit) {
 }  // namespace
 
 LogWriter::LogWriter(EventLoop& loop, Options options, OutputSink& sink, Handlers handlers)
-    : loop_(loop),
-      options_(std::move(options)),
-      sink_(sink),
-      handlers_(std::move(handlers)),
-      alive_(std::make_shared<bool>(true)) {}
+    : loop_(loop), options_(std::move(options)), sink_(sink), handlers_(std::move(handlers)) {}
 
 LogWriter::~LogWriter() {
   for (const auto& [incarnation, source] : sources_) {
@@ -243,9 +239,7 @@ void LogWriter::say_again(const Incarnation& incarnation, const OutputFrom& from
 
 void LogWriter::sink_ready() {
   if (std::exchange(catching_up_, true)) return;
-  loop_.defer([this, alive = std::weak_ptr<bool>(alive_)] {
-    if (!alive.expired()) catch_up();
-  });
+  loop_.defer(scope_.guard([this] { catch_up(); }));
 }
 
 // A piece of each stream a turn, so that pipes are read in between.

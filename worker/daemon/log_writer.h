@@ -30,6 +30,7 @@
 #include "transport/base/time.h"
 #include "transport/base/unique_fd.h"
 #include "transport/loop/event_loop.h"
+#include "transport/loop/scope.h"
 #include "transport/output/log_file.h"
 #include "transport/output/log_times.h"
 #include "worker/core/daemon_core.h"
@@ -189,7 +190,7 @@ class LogWriter {
   TimerId tell_timer_ = 0;
   bool tell_armed_ = false;
   bool catching_up_ = false;
-  std::shared_ptr<bool> alive_;  // owners: this, and deferred calls, which find out whether it is gone
+  Scope scope_;
 };
 
 }  // namespace monarch::daemon

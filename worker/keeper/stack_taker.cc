@@ -157,12 +157,7 @@ void StackTaker::try_next_tool(Look& look) {
                   .output_bytes = look.bytes_left};
   // A list's elements stay where they are; this one until its run has gone.
   ToolRun::Handlers handlers{.on_end = [this, &look](ToolEnd end) { on_end(look, std::move(end)); },
-                             .on_gone =
-                                 [this, &look] {
-                                   loop_.defer([this, &look, alive = std::weak_ptr<int>(alive_)] {
-                                     if (!alive.expired()) on_gone(look);
-                                   });
-                                 }};
+                             .on_gone = [this, &look] { loop_.defer(scope_.guard([this, &look] { on_gone(look); })); }};
   auto run = ToolRun::start(loop_, watch_, std::move(order), std::move(handlers));
   if (!run.ok()) return put(look, look.untried.front(), {StacksEnd::kFailed, run.error().message});
   look.run = std::move(*run);
@@ -230,9 +225,7 @@ void StackTaker::put(Look& look, StackTool tool, StackVerdict verdict) {
 void StackTaker::answer(Look& look) {
   look.answered = true;
   if (!look.run) {
-    loop_.defer([this, alive = std::weak_ptr<int>(alive_)] {
-      if (!alive.expired()) sweep();
-    });
+    loop_.defer(scope_.guard([this] { sweep(); }));
   }
   handlers_.answer(look.key, std::move(look.stacks));
 }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "transport/loop/event_loop.h"
+#include "transport/loop/scope.h"
 #include "transport/messages/stacks.h"
 #include "transport/process/child_watch.h"
 #include "transport/process/process_scan.h"
@@ -91,7 +92,7 @@ class StackTaker {
   std::deque<Look> waiting_;
   Looks looks_;
   TimerId timer_ = 0;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // owner: this; deferred calls ask whether it is still there
+  Scope scope_;
 };
 
 }  // namespace monarch

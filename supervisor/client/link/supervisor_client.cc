@@ -66,9 +66,7 @@ void SupervisorClient::request(const Request& request, std::function<void(Result
   };
   pending_.emplace(call, Pending{.answer = take, .deadline = deadline});
   if (auto sent = channel_->send(frame_of(request, {.call = call})); !sent.ok()) {
-    loop_.defer([this, alive = std::weak_ptr<int>(alive_), call, error = sent.error()] {
-      if (!alive.expired()) answer(call, error);
-    });
+    loop_.defer(scope_.guard([this, call, error = sent.error()] { answer(call, error); }));
   }
 }
 
@@ -95,9 +93,9 @@ void SupervisorClient::on_frame(Frame frame) {
 }
 
 void SupervisorClient::on_closed(Error why) {
-  const std::weak_ptr<int> alive = alive_;
-  while (!alive.expired() && !pending_.empty()) answer(pending_.begin()->first, why);
-  if (!alive.expired() && handlers_.on_closed) handlers_.on_closed(std::move(why));
+  const Scope::Watch here = scope_.watch();
+  while (!here.gone() && !pending_.empty()) answer(pending_.begin()->first, why);
+  if (!here.gone() && handlers_.on_closed) handlers_.on_closed(std::move(why));
 }
 
 template <class Request>
@@ -145,10 +143,7 @@ Result<std::unique_ptr<OutputConnection>> OutputConnection::connect(EventLoop& l
   return connection;
 }
 
-OutputConnection::~OutputConnection() {
-  *alive_ = false;
-  pause();
-}
+OutputConnection::~OutputConnection() { pause(); }
 
 Status OutputConnection::watch() {
   auto watch = loop_.watch(socket_.get(), Interest::kRead, [this](Readiness) { receive(); });
@@ -167,7 +162,7 @@ void OutputConnection::resume() {
 }
 
 void OutputConnection::receive() {
-  const std::shared_ptr<bool> alive = alive_;
+  const Scope::Watch here = scope_.watch();
   for (int taken = 0; taken < kPiecesPerTurn && watch_ != 0; ++taken) {
     auto message = receive_message(socket_.get(), limits::kSeqpacketPayloadBytes);
     if (!message.ok()) return close(message.error());
@@ -183,7 +178,7 @@ void OutputConnection::receive() {
                                                  limits::kSeqpacketPayloadBytes));
     // Nothing else is for this connection.
     if (!read.ok() && read.error().code != ErrorCode::kUnsupported) return close(read.error());
-    if (!*alive) return;
+    if (here.gone()) return;
   }
 }
 

@@ -13,6 +13,7 @@
 
 #include "supervisor/client/link/viewer_address.h"
 #include "transport/loop/event_loop.h"
+#include "transport/loop/scope.h"
 #include "transport/messages/viewer.h"
 #include "transport/wire/seqpacket_channel.h"
 
@@ -60,7 +61,7 @@ class SupervisorClient {
   std::unique_ptr<SeqpacketChannel> channel_;
   std::uint64_t next_call_ = 1;
   std::map<std::uint64_t, Pending> pending_;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // owner: this; deferred calls ask whether it is still there
+  Scope scope_;
 };
 
 // One request over a connection of its own, waited for: for commands that do nothing else.
@@ -104,8 +105,8 @@ class OutputConnection {
   std::unique_ptr<FarLink> far_;
   UniqueFd socket_;
   Handlers handlers_;
-  WatchId watch_ = 0;                                           // 0: paused or closed
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // owners: this, and receive() while it calls a handler
+  WatchId watch_ = 0;  // 0: paused or closed
+  Scope scope_;
 };
 
 }  // namespace monarch

@@ -131,9 +131,7 @@ void CommandLauncher::on_failure(HostId host, LaunchFailure failure, bool placed
   failure.again.pop_back();
   failure.elapsed = loop_.now() - state.began;
   state.phase = may_run ? Phase::kUnknown : Phase::kUntouched;
-  loop_.defer([this, alive = std::weak_ptr<int>(alive_), host, failure = std::move(failure)] {
-    if (!alive.expired()) handlers_.on_failed(host, failure);
-  });
+  loop_.defer(scope_.guard([this, host, failure = std::move(failure)] { handlers_.on_failed(host, failure); }));
 }
 
 void CommandLauncher::destroy(HostId host) {
@@ -149,9 +147,8 @@ void CommandLauncher::destroy(HostId host) {
   state.tries = 0;
   if (!untouched) return enqueue(host, said ? kSettled : Duration::zero());
   // Not within the core's own turn. Who was never reached there needs no proof that nothing runs.
-  loop_.defer([this, alive = std::weak_ptr<int>(alive_), host, reached] {
-    if (!alive.expired()) tell_ended(host, reached ? "was not running" : "was not reached", true);
-  });
+  loop_.defer(
+      scope_.guard([this, host, reached] { tell_ended(host, reached ? "was not running" : "was not reached", true); }));
 }
 
 void CommandLauncher::on_goodbye(HostId host, bool orderly) {
@@ -169,9 +166,9 @@ void CommandLauncher::tell_ended(HostId host, std::string how, bool orderly) {
 void CommandLauncher::drop(Host& host) {
   loop_.cancel(std::exchange(host.retry, 0));
   if (!std::exchange(host.talk, nullptr)) return;
-  loop_.defer([this, alive = std::weak_ptr<int>(alive_)] {
-    if (!alive.expired()) fill();  // others waited for its place
-  });
+  loop_.defer(scope_.guard([this] {
+    fill();  // others waited for its place
+  }));
 }
 
 Result<std::unique_ptr<Launcher>> open_command(const LaunchSurroundings& around, LauncherHandlers handlers) {

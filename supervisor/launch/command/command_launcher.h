@@ -18,6 +18,7 @@
 #include "supervisor/launch/talk/program_talk.h"
 #include "supervisor/launch/talk/way_back.h"
 #include "transport/loop/event_loop.h"
+#include "transport/loop/scope.h"
 
 namespace monarch {
 
@@ -75,8 +76,8 @@ class CommandLauncher final : public Launcher {
   LauncherHandlers handlers_;
   GuardedPrograms programs_;
   std::vector<Host> hosts_;
-  std::deque<HostId> queue_;                               // to be launched or ended, when others are
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // owner: this; deferred calls ask for it
+  std::deque<HostId> queue_;  // to be launched or ended, when others are
+  Scope scope_;
 };
 
 }  // namespace monarch

@@ -41,9 +41,7 @@ void CarriedTalk::ask(const CheckRequest& request, OnAnswer on_answer) {
   MONARCH_ASSERT(!on_answer_);
   on_answer_ = std::move(on_answer);
   if (over_) {
-    loop_.defer([this, alive = std::weak_ptr<int>(alive_)] {
-      if (!alive.expired()) fail(*over_);
-    });
+    loop_.defer(scope_.guard([this] { fail(*over_); }));
     return;
   }
   request_ = request;

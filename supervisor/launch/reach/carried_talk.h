@@ -12,6 +12,7 @@
 
 #include "supervisor/launch/fair_timer.h"
 #include "supervisor/launch/reach/check_reach.h"
+#include "transport/loop/scope.h"
 
 namespace monarch {
 
@@ -58,8 +59,8 @@ class CarriedTalk final : public HostTalk {
   TimedAnswer timed_;
   std::string heard_;  // that is not a whole answer yet
   FairTimer deadline_;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // owner: this; deferred calls ask for it
-  std::unique_ptr<CheckCarrier> carrier_;                  // last: it ends first
+  Scope scope_;
+  std::unique_ptr<CheckCarrier> carrier_;  // last: it ends first
 };
 
 }  // namespace monarch

@@ -28,19 +28,16 @@ EndWatch::~EndWatch() {
 }
 
 void EndWatch::begin() {
-  calls_.call(kill_wait_query(options_.environment),
-              [this, alive = std::weak_ptr<int>(alive_)](const Result<std::string>& answer) {
-                if (alive.expired() || !answer.ok()) return;
-                kill_wait_ = read_kill_wait(*answer).value_or(kUsualKillWait);
-              });
+  calls_.call(kill_wait_query(options_.environment), scope_.guard([this](const Result<std::string>& answer) {
+    if (!answer.ok()) return;
+    kill_wait_ = read_kill_wait(*answer).value_or(kUsualKillWait);
+  }));
   look();
 }
 
 void EndWatch::ask(std::function<void(const Result<std::string>&)> then) {
   calls_.call(job_end_query(options_.job, options_.environment),
-              [alive = std::weak_ptr<int>(alive_), then = std::move(then)](const Result<std::string>& answer) {
-                if (!alive.expired()) then(answer);
-              });
+              scope_.guard([then = std::move(then)](const Result<std::string>& answer) { then(answer); }));
 }
 
 void EndWatch::look() {

@@ -15,6 +15,7 @@
 #include "supervisor/launch/slurm/job_end.h"
 #include "supervisor/launch/slurm/slurm_calls.h"
 #include "transport/loop/event_loop.h"
+#include "transport/loop/scope.h"
 
 namespace monarch {
 
@@ -65,7 +66,7 @@ class EndWatch {
   TimerId timer_ = 0;
   TimerId patience_ = 0;
   // Owner: this. Answers ask whether it is still there.
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Scope scope_;
 };
 
 }  // namespace monarch

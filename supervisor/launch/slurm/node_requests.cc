@@ -40,9 +40,7 @@ void NodeRequests::stop_timers(Request& request) {
 template <class Then>
 void NodeRequests::call(Words command, Then then) {
   calls_.call(std::move(command),
-              [alive = std::weak_ptr<int>(alive_), then = std::move(then)](Result<std::string> answer) {
-                if (!alive.expired()) then(std::move(answer));
-              });
+              scope_.guard([then = std::move(then)](Result<std::string> answer) { then(std::move(answer)); }));
 }
 
 void NodeRequests::ask(HostId host, std::vector<std::string> exclude) {

@@ -20,6 +20,7 @@
 #include "supervisor/launch/slurm/slurm_requests.h"
 #include "supervisor/launch/slurm/slurm_spec.h"
 #include "transport/loop/event_loop.h"
+#include "transport/loop/scope.h"
 
 namespace monarch {
 
@@ -117,7 +118,7 @@ class NodeRequests {
   bool polling_ = false;
   bool poll_again_ = false;  // somebody came while one was on its way
   // Owner: this. Calls on their way ask whether it is still there.
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Scope scope_;
 };
 
 }  // namespace monarch

@@ -10,6 +10,7 @@
 #include "supervisor/launch/slurm/steps_gres.h"
 #include "supervisor/launch/talk/forked_programs.h"
 #include "transport/base/text.h"
+#include "transport/loop/scope.h"
 
 namespace monarch {
 
@@ -43,9 +44,7 @@ class SlurmReach final : public HostReach {
   class OnRequest final : public HostTalk {
    public:
     OnRequest(SlurmReach& reach, HostId host, OnLost on_lost) : on_lost_(std::move(on_lost)) {
-      reach.find(host, [this, &reach, alive = std::weak_ptr<int>(alive_)](const Result<StepPlace>& place) {
-        if (!alive.expired()) on_place(reach, place);
-      });
+      reach.find(host, scope_.guard([this, &reach](const Result<StepPlace>& place) { on_place(reach, place); }));
     }
 
     void ask(const CheckRequest& request, OnAnswer on_answer) override {
@@ -71,7 +70,7 @@ class SlurmReach final : public HostReach {
     std::optional<CheckRequest> request_;
     OnAnswer on_answer_;
     std::unique_ptr<HostTalk> talk_;
-    std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // owner: this; what was asked of Slurm asks for it
+    Scope scope_;
   };
 
   void find(HostId host, std::function<void(const Result<StepPlace>& place)> then) {

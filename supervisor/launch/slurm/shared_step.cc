@@ -40,9 +40,7 @@ Status SharedStep::open(Programs& programs) {
 
 void SharedStep::withdraw(std::size_t node) {
   conversation_.withdraw(node);
-  loop_.defer([this, alive = std::weak_ptr<int>(alive_)] {
-    if (!alive.expired()) go_on();
-  });
+  loop_.defer(scope_.guard([this] { go_on(); }));
 }
 
 void SharedStep::on_program_end(const std::string& rest) {
@@ -65,14 +63,14 @@ void SharedStep::on_silence(const std::string& late) {
 
 // Only the loop comes here.
 void SharedStep::go_on() {
-  const std::weak_ptr<int> alive(alive_);
+  const Scope::Watch here = scope_.watch();
   for (std::vector<SharedNews> news = conversation_.take_news(); !news.empty(); news = conversation_.take_news()) {
     for (const SharedNews& each : news) {
       const auto* answer = std::get_if<SharedAnswer>(&each.word);
       serves_ = serves_ || (answer != nullptr && std::holds_alternative<BootstrapReply>(answer->answer));
       if (serves_) program_->spare();
       handlers_.on_news(each);
-      if (alive.expired()) return;
+      if (here.gone()) return;
     }
   }
   if (!conversation_.over()) {

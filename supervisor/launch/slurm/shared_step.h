@@ -17,6 +17,7 @@
 #include "supervisor/launch/slurm/shared_conversation.h"
 #include "supervisor/launch/talk/piped_program.h"
 #include "supervisor/launch/talk/program_talk.h"
+#include "transport/loop/scope.h"
 
 namespace monarch {
 
@@ -66,7 +67,7 @@ class SharedStep {
   Instant copy_began_ = Instant::never();
   Duration copy_;
   // Owner: this. Deferred calls, and what tells news, ask whether it is still there.
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Scope scope_;
 };
 
 }  // namespace monarch

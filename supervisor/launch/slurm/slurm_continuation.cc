@@ -25,9 +25,8 @@ void SlurmContinuation::ask() {
 }
 
 void SlurmContinuation::call(Words command, void (SlurmContinuation::*then)(const Result<std::string>& answer)) {
-  calls_.call(std::move(command), [this, alive = std::weak_ptr<int>(alive_), then](const Result<std::string>& answer) {
-    if (!alive.expired()) (this->*then)(answer);
-  });
+  calls_.call(std::move(command),
+              scope_.guard([this, then](const Result<std::string>& answer) { (this->*then)(answer); }));
 }
 
 // Whom the job of Slurm's belongs to from then on: who looks for it in the queue goes by that.

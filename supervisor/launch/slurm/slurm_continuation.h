@@ -19,6 +19,7 @@
 #include "transport/base/result.h"
 #include "transport/base/time.h"
 #include "transport/loop/event_loop.h"
+#include "transport/loop/scope.h"
 
 namespace monarch {
 
@@ -60,7 +61,7 @@ class SlurmContinuation final : public Continuation {
   bool asked_ = false;  // sbatch, of which no answer came
   Error refusal_;       // of a requeue
   TimerId retry_ = 0;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Scope scope_;
 };
 
 }  // namespace monarch

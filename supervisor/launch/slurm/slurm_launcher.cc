@@ -56,10 +56,10 @@ ProgramTalkOptions SlurmLauncher::talk_options(HostId host, const std::string& s
 }
 
 void SlurmLauncher::ask(HostId host, Words command, std::function<void(Result<std::string>)> then) {
-  calls_.call(std::move(command), [this, alive = std::weak_ptr<int>(alive_), host, round = at(host).round,
-                                   then = std::move(then)](Result<std::string> answer) {
-    if (!alive.expired() && at(host).round == round) then(std::move(answer));
-  });
+  calls_.call(std::move(command),
+              scope_.guard([this, host, round = at(host).round, then = std::move(then)](Result<std::string> answer) {
+                if (at(host).round == round) then(std::move(answer));
+              }));
 }
 
 void SlurmLauncher::ask_steps(HostId host, StepsList::Then then) {
@@ -97,9 +97,7 @@ void SlurmLauncher::launch(HostId host, const Bootstrap& bootstrap) {
 
 // A failure told may launch another: not within the core's own turn.
 void SlurmLauncher::fill_soon() {
-  loop_.defer([this, alive = std::weak_ptr<int>(alive_)] {
-    if (!alive.expired()) fill();
-  });
+  loop_.defer(scope_.guard([this] { fill(); }));
 }
 
 void SlurmLauncher::fill() {
@@ -201,9 +199,7 @@ void SlurmLauncher::destroy(HostId host) {
     case Phase::kEnded:
       state.phase = Phase::kUntouched;
       // Not within the core's own turn.
-      loop_.defer([this, alive = std::weak_ptr<int>(alive_), host] {
-        if (!alive.expired()) tell_ended(host, "was not running", true);
-      });
+      loop_.defer(scope_.guard([this, host] { tell_ended(host, "was not running", true); }));
       return;
     case Phase::kLaunching:
       landed(state);

@@ -34,6 +34,7 @@
 #include "supervisor/launch/talk/program_talk.h"
 #include "supervisor/launch/talk/way_back.h"
 #include "transport/loop/event_loop.h"
+#include "transport/loop/scope.h"
 
 namespace monarch {
 
@@ -175,7 +176,7 @@ class SlurmLauncher final : public Launcher {
   std::string submitted_;      // when; empty: not known yet
   std::uint32_t endings_ = 0;  // how often it was seen to be ending
   // Owner: this. Deferred calls ask whether it is still there.
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Scope scope_;
 };
 
 }  // namespace monarch

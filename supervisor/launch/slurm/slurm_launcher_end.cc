@@ -154,11 +154,10 @@ void SlurmLauncher::ask_whether_over(HostId host, const std::string& why) {
 void SlurmLauncher::check_over() {
   if (over_ || std::exchange(checking_, true)) return;
   calls_.call(job_state_query(options_.slurm_job, options_.environment),
-              [this, alive = std::weak_ptr<int>(alive_)](const Result<std::string>& state) {
-                if (alive.expired()) return;
+              scope_.guard([this](const Result<std::string>& state) {
                 checking_ = false;
                 (void)note_state(state);
-              });
+              }));
 }
 
 // Whether the job has ended. That it is about to, or waits for nodes again, is told as well: those that it had are
@@ -173,9 +172,7 @@ bool SlurmLauncher::note_state(const Result<std::string>& answer) {
     case SlurmJobState::kUnknown: return false;
     case SlurmJobState::kEnding:
       if (now.word != "TIMEOUT" && ++endings_ <= kLooksAtAnEnd) {
-        (void)loop_.at(loop_.now() + kBetweenLooks, [this, alive = std::weak_ptr<int>(alive_)] {
-          if (!alive.expired()) check_over();
-        });
+        (void)loop_.at(loop_.now() + kBetweenLooks, scope_.guard([this] { check_over(); }));
         return false;
       }
       break;

@@ -49,9 +49,7 @@ SlurmWatch::~SlurmWatch() { loop_.cancel(next_); }
 void SlurmWatch::look() {
   next_ = 0;
   calls_.call(job_state_query(options_.job, options_.environment),
-              [this, alive = std::weak_ptr<int>(alive_)](const Result<std::string>& answer) {
-                if (!alive.expired()) on_job(answer);
-              });
+              scope_.guard([this](const Result<std::string>& answer) { on_job(answer); }));
 }
 
 void SlurmWatch::on_job(const Result<std::string>& answer) {
@@ -69,9 +67,7 @@ void SlurmWatch::on_job(const Result<std::string>& answer) {
   std::vector<std::string> all = options_.nodes;
   for (std::string& node : handlers_.more_nodes()) all.push_back(std::move(node));
   calls_.call(nodes_query(all, options_.environment),
-              [this, alive = std::weak_ptr<int>(alive_)](const Result<std::string>& seen) {
-                if (!alive.expired()) on_nodes(seen);
-              });
+              scope_.guard([this](const Result<std::string>& seen) { on_nodes(seen); }));
 }
 
 // A controller that does not answer has changed nothing.

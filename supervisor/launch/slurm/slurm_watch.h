@@ -18,6 +18,7 @@
 #include "supervisor/launch/slurm/slurm_calls.h"
 #include "supervisor/launch/slurm/slurm_commands.h"
 #include "transport/loop/event_loop.h"
+#include "transport/loop/scope.h"
 
 namespace monarch {
 
@@ -61,7 +62,7 @@ class SlurmWatch {
   std::vector<std::string> left_;         // nodes that the job has no longer
   std::map<std::string, SeenNode> told_;  // those that are not well
   // Owner: this. Calls on their way ask whether it is still there.
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Scope scope_;
 };
 
 }  // namespace monarch

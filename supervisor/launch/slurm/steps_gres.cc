@@ -11,11 +11,10 @@ bool StepsGres::known(std::function<void()> then) {
   if (phase_ != Phase::kUnasked) return phase_ == Phase::kKnown;
   phase_ = Phase::kAsked;
   calls_.call(job_detail_query(job_, environment_),
-              [this, alive = std::weak_ptr<int>(alive_), then = std::move(then)](const Result<std::string>& answer) {
-                if (alive.expired()) return;
+              scope_.guard([this, then = std::move(then)](const Result<std::string>& answer) {
                 learn(answer);
                 then();
-              });
+              }));
   return false;
 }
 

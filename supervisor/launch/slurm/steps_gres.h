@@ -13,6 +13,7 @@
 
 #include "supervisor/launch/slurm/slurm_calls.h"
 #include "supervisor/launch/slurm/slurm_gres.h"
+#include "transport/loop/scope.h"
 
 namespace monarch {
 
@@ -40,7 +41,7 @@ class StepsGres {
   Phase phase_ = Phase::kUnasked;
   JobGres gres_;
   // Owner: this. A call that could not be made is answered when this may be gone.
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Scope scope_;
 };
 
 }  // namespace monarch

@@ -13,6 +13,7 @@
 
 #include "supervisor/launch/slurm/slurm_calls.h"
 #include "supervisor/launch/slurm/slurm_commands.h"
+#include "transport/loop/scope.h"
 
 namespace monarch {
 
@@ -34,7 +35,7 @@ class StepsList {
   Words environment_;
   std::map<std::uint32_t, std::vector<Then>> asked_;  // by job
   // Owner: this. Deferred calls and answers ask whether it is still there.
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Scope scope_;
 };
 
 }  // namespace monarch

@@ -9,6 +9,7 @@
 #include "supervisor/launch/ssh/ssh_program.h"
 #include "supervisor/launch/ssh/ssh_routes.h"
 #include "transport/base/text.h"
+#include "transport/loop/scope.h"
 #include "transport/wire/check_stream.h"
 
 namespace monarch {
@@ -50,9 +51,9 @@ class SshCarrier final : public CheckCarrier {
     const std::string status = end.exit_status ? text(" with status ", *end.exit_status) : std::string();
     const std::string how = end.why.empty() ? text("it ended", status) : end.why;
     soon([this, why = failure(how, end.words)] {
-      const std::weak_ptr<int> alive(alive_);
+      const Scope::Watch here = scope_.watch();
       tell(read());
-      if (alive.expired()) return;
+      if (here.gone()) return;
       const auto told = handlers_.on_failed;
       told(why);
     });
@@ -66,9 +67,7 @@ class SshCarrier final : public CheckCarrier {
             .again = {}};
   }
   void soon(std::function<void()> call) {
-    loop_.defer([alive = std::weak_ptr<int>(alive_), call = std::move(call)] {
-      if (!alive.expired()) call();
-    });
+    loop_.defer(scope_.guard([call = std::move(call)] { call(); }));
   }
   void fail_soon(LaunchFailure why) {
     soon([this, why = std::move(why)] {
@@ -115,8 +114,8 @@ class SshCarrier final : public CheckCarrier {
   UniqueFd stream_;
   WatchId watch_ = 0;
   std::string unsaid_;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // owner: this; deferred calls ask for it
-  std::unique_ptr<SshProgram> program_;                    // last: its threads end first
+  Scope scope_;
+  std::unique_ptr<SshProgram> program_;  // last: its threads end first
 };
 
 class SshReach final : public HostReach {
