@@ -58,21 +58,20 @@ MONARCH_FIELDS(HostState, phase, public_key, keeper_pid, incarnation, daemon_sta
                unproven, wanted, losses, cold_at, fence, suspicions, lost_at, owed, owed_until, name);
 MONARCH_FIELDS(Suspicion, rank, at);
 MONARCH_FIELDS(Preparation, reached, began, ended_because);
-MONARCH_FIELDS(RankState, stage, pid, end, ended_at, ending, ready, reaped, output_complete, stdout_bytes, stderr_bytes,
-               step, suspended);
+MONARCH_FIELDS(RankState, end, ended_at, ending, ready, reaped, stdout_bytes, stderr_bytes, step, suspended);
 MONARCH_FIELDS(EndedRank, process, host, pid, end, ended_at, uncertainty, evidence_at);
 MONARCH_FIELDS(HostPorts, held, ports);
 MONARCH_FIELDS(RankCommit, step, what);
 MONARCH_FIELDS(GangCommits, newest, resumed, ahead_generation, ahead);
-MONARCH_FIELDS(GangState, phase, generation, ports, was_ready, ends, cause_deadline, cause_decided, host_lost,
-               lost_host, stop_deadline, stop_grace, stop_signal, ever_ready, fenced_by, not_before, failure, failures,
-               restarts, failed_at, out_of_memory, crash, progress_deadline, late_before, asked, hung, hung_because,
-               furthest, reached, started_at, first_step, caught_up, time, commits, places, waits_since, remind_at);
+MONARCH_FIELDS(GangState, phase, was_ready, ends, cause_deadline, cause_decided, host_lost, lost_host, ever_ready,
+               fenced_by, not_before, failure, failures, restarts, failed_at, out_of_memory, crash, progress_deadline,
+               late_before, asked, hung, hung_because, furthest, reached, started_at, first_step, caught_up, time,
+               commits, waits_since, remind_at);
 MONARCH_FIELDS(Ledger, spent, bin, since);
 MONARCH_FIELDS(PastPlace, first, hosts);
 MONARCH_FIELDS(Crash, rank, step, count);
 MONARCH_FIELDS(CrewMember, stage, pid, at_gate, output_complete);
-MONARCH_FIELDS(Crew, phase, generation, hosts, held, members, deadline, late_before, places);
+MONARCH_FIELDS(Crew, phase, generation, hosts, ports, members, deadline, late_before, stop_signal, stop_grace, places);
 MONARCH_FIELDS(StandbyState, failures, not_before, place);
 MONARCH_FIELDS(MeshState, ranks, gangs, held);
 MONARCH_FIELDS(ForeseenEnd, kind, why, by, kill);

@@ -27,7 +27,7 @@ constexpr Duration kUnwatchedAfter = Duration::seconds(60);
 HangWatch::HangWatch(const JobCore& core, HangWatchHandlers handlers)
     : core_(core), handlers_(std::move(handlers)), watch_(core.spec(), [&core](RankId id) {
         const RankState& rank = core.state().meshes[id.mesh.value()].ranks[id.rank.value()];
-        return lives(rank.stage) && !rank.reaped;
+        return lives(core.member(id).stage) && !rank.reaped;
       }) {
   for (std::uint32_t m = 0; m < core.spec().meshes.size(); ++m) {
     for (std::uint32_t r = 0; r < core.spec().meshes[m].size(); ++r) update({MeshId(m), Rank(r)});
@@ -110,12 +110,11 @@ void HangWatch::tell_unwatched(const RankReport& report, Instant now) {
 void HangWatch::on_verdict(RankHung hung) {
   if (!handlers_.dump) return handlers_.decide(hung);
   const RankId rank = hung.process.rank;
-  const auto then = [this, alive = std::weak_ptr<bool>(alive_), hung = std::move(hung)](std::string stacks) mutable {
-    if (alive.expired()) return;
+  const auto then = scope_.guard([this, hung = std::move(hung)](std::string stacks) mutable {
     if (watch_.suspended(hung.process.rank) || !watch_.holds(hung)) return watch_.retract(hung.process.rank);
     hung.stacks = std::move(stacks);
     handlers_.decide(hung);
-  };
+  });
   handlers_.dump(rank, then);
 }
 

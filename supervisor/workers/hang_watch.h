@@ -20,6 +20,7 @@
 #include "supervisor/core/job/job_core.h"
 #include "supervisor/core/state/events.h"
 #include "transport/base/result.h"
+#include "transport/loop/scope.h"
 #include "transport/messages/rank.h"
 #include "transport/messages/viewer.h"
 
@@ -69,8 +70,8 @@ class HangWatch {
   ProgressWatch watch_;
   std::map<RankId, Told> told_;
   std::map<MeshId, Instant> runs_since_;
-  std::set<MeshId> unwatched_;                                  // and told so
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // shared with dumps that are under way
+  std::set<MeshId> unwatched_;  // and told so
+  Scope scope_;
 };
 
 }  // namespace monarch

@@ -11,16 +11,13 @@ InputDesk::InputDesk(const JobCore& core, InputDeskOptions options) : core_(core
   if (!ranks_.empty()) options_.at(options_.now() + kPatience, [this] { end_where_nobody_gives(); });
 }
 
-Generation InputDesk::generation_of(RankId id) const {
-  const GangId gang = core_.spec().meshes[id.mesh.value()].gang_of(id.rank);
-  return core_.state().meshes[id.mesh.value()].gangs[gang.value()].generation;
-}
+Generation InputDesk::generation_of(RankId id) const { return core_.crew_with(id).generation; }
 
 InputDesk::Reader InputDesk::reader(RankId id) const {
   const MeshState& mesh = core_.state().meshes[id.mesh.value()];
   const GangPhase gang = mesh.gangs[core_.spec().meshes[id.mesh.value()].gang_of(id.rank).value()].phase;
   if (has_ended(gang) || gang == GangPhase::kParked) return Reader::kGone;
-  switch (mesh.ranks[id.rank.value()].stage) {
+  switch (core_.member(id).stage) {
     case RankStage::kRunning:
     case RankStage::kStopping: return Reader::kHere;
     // A gang that fails is started again, perhaps; of one that runs this rank is done.

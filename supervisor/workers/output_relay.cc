@@ -277,20 +277,15 @@ std::vector<RanksStarted> started_before(const JobCore& core) {
   const auto add = [&all](const std::vector<PastPlace>& places, Generation newest, const std::vector<RankId>& ranks) {
     for (RanksStarted& started : started_before(places, newest, ranks)) all.push_back(std::move(started));
   };
-  for (std::uint32_t m = 0; m < core.state().meshes.size(); ++m) {
-    const MeshState& mesh = core.state().meshes[m];
-    for (std::uint32_t g = 0; g < mesh.gangs.size(); ++g) {
-      add(mesh.gangs[g].places, mesh.gangs[g].generation, core.placement().ranks_of(MeshId(m), GangId(g)));
-    }
-  }
-  for (std::uint32_t row = 0; row < core.state().crews.size(); ++row) {
-    const MeshId mesh(prepare_mesh(core.spec()).value() + row);
+  for (std::uint32_t m = 0; m < core.state().crews.size(); ++m) {
+    const MeshId mesh(m);
     for (std::uint32_t g = 0; g < core.crews().count(mesh); ++g) {
-      const CrewKey key{mesh, GangId(g)};
+      const Crew& crew = core.crew(mesh, GangId(g));
       std::vector<RankId> ranks;
-      for (std::uint32_t i = 0; i < crew_size(core.spec(), mesh); ++i)
-        ranks.push_back(crew_rank(core.spec(), {key, i}));
-      add(core.crews().at(key).places, core.crews().at(key).generation, ranks);
+      for (std::uint32_t i = 0; i < crew_size(core.spec(), mesh); ++i) {
+        ranks.push_back(crew_rank(core.spec(), {{mesh, GangId(g)}, i}));
+      }
+      add(crew.places, crew.generation, ranks);
     }
   }
   return all;

@@ -82,8 +82,7 @@ void WorkerLinks::note_started(HostId host, const Beat& beat) {
 std::size_t WorkerLinks::signal(const std::vector<RankId>& ranks, int number, std::optional<SignalTo> to) {
   std::map<std::pair<HostId, Generation>, std::vector<RankId>> by_host;
   for (const RankId& rank : ranks) {
-    const GangId gang = core_.spec().meshes[rank.mesh.value()].gang_of(rank.rank);
-    const Generation generation = core_.state().meshes[rank.mesh.value()].gangs[gang.value()].generation;
+    const Generation generation = core_.crew_with(rank).generation;
     const HostId host = core_.place_of(rank);
     if (core_.judge(host, {.process = {rank, generation}}).granted) by_host[{host, generation}].push_back(rank);
   }

@@ -1,5 +1,6 @@
 """What knows what stays few: a launcher's kind is named in its own folder and in that of the spec, exit codes in one header; and the
-phase of a job, host, gang, crew or rank is written by the one file that draws its life."""
+phase of a job, host, gang, crew or rank is written by the one file that draws its life. A machine of the core includes no other, and
+what is still in one class of it, or known in many files, may become less and not more."""
 
 import re
 
@@ -12,6 +13,13 @@ CORE = ("supervisor/core/crew/", "supervisor/core/job/", "supervisor/core/machin
 LIFE = re.compile(r"supervisor/core/state/\w+_life\.cc")
 # Status has names of phases under the same word.
 PHASE_WRITTEN = re.compile(r"(?:[\w\])]\.|->)(?:phase|stage)\s*=(?!=|\s*phase_name\()|exchange\([^,]*\b(?:phase|stage),|\b\w+(?:Phase|Stage)\s*&\s*\w")
+MACHINES = "supervisor/core/machines/"
+INCLUDES = re.compile(r'#include "(supervisor/core/machines/\w+\.h)"')
+CORE_CLASS = "supervisor/core/job/job_core.h"
+FUNCTION = re.compile(r"^  (?! |return|using|for|if)[^\n=]*\([^\n]*(?:;|\{|,)$", re.MULTILINE)
+# Machines are taken out of JobCore, and each takes its functions and its phase with it. The aim is 30, 10 and 14.
+MOST_FUNCTIONS = 245
+MOST_FILES = {"GangPhase": 25, "HostPhase": 33}
 COMMENT = re.compile(r"//[^\n]*|#include[^\n]*")
 
 CLEAN = {
@@ -30,6 +38,8 @@ PLANTS = [
     ("supervisor/core/recovery/late.cc", "rank->stage = next;\n", "writes a phase"),
     ("supervisor/core/job/later.cc", "std::exchange(state_.phase, JobPhase::kEnded);\n", "writes a phase"),
     ("supervisor/core/state/late.cc", "void end(RankStage& stage) { stage = RankStage::kEnded; }\n", "writes a phase"),
+    ("supervisor/core/machines/late.cc", '#include "supervisor/core/machines/other.h"\n', "includes another machine"),
+    ("supervisor/core/job/job_core.h", "".join(f"  void f{i}();\n" for i in range(300)), "300 functions, more than"),
     ("cli/late.h", "bool f(const LaunchSlurm& slurm);\n", "names a launcher's kind"),
     ("cli/late.cc", "constexpr int kExitLate = 99;\n", "an exit code stands in transport/base/exit_code.h"),
 ]
@@ -47,4 +57,15 @@ def check(tree, _build):
             found.append(f"{path}: writes a phase ({written.group()}): say it by to(), of the file that draws its life")
         if EXIT_CODE.search(text) and path != EXIT_CODES:
             found.append(f"{path}: an exit code stands in {EXIT_CODES} and nowhere else")
+        others = [other for other in INCLUDES.findall(tree.read(path)) if not path.removesuffix(".cc").startswith(other.removesuffix(".h"))]
+        if path.startswith(MACHINES) and others:
+            found.append(f"{path}: includes another machine ({others[0]}): it is handed on by JobCore")
+    if tree.exists(CORE_CLASS):
+        functions = len(FUNCTION.findall(COMMENT.sub("", tree.read(CORE_CLASS))))
+        if functions > MOST_FUNCTIONS:
+            found.append(f"{CORE_CLASS}: {functions} functions, more than {MOST_FUNCTIONS}: a decision of its own is a machine")
+    for phase, most in MOST_FILES.items():
+        named = [path for path in tree.cxx() if path.startswith("supervisor/") and re.search(rf"\b{phase}\b", tree.read(path))]
+        if len(named) > most:
+            found.append(f"{phase} is named in {len(named)} files, more than {most}: ask the core by a name of the question")
     return found

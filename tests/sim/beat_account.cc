@@ -8,10 +8,11 @@ namespace monarch::sim {
 
 void BeatAccount::heard(HostId host, const Beat& beat) {
   for (const RankReport& report : beat.content.ranks) {
+    if (report.end.kind != EndKind::kNone) ended_.insert({host, report.process});
+    if (!report.progress.step) continue;
     NamedStep& named = steps_[{host, report.process}];
     // A beat that was overtaken tells of what was before.
-    if (report.progress.step && beat.seq >= named.seq) named = {.seq = beat.seq, .step = report.progress.step};
-    if (report.end.kind != EndKind::kNone) ended_.emplace(host, report.process);
+    if (beat.seq >= named.seq) named = {.seq = beat.seq, .step = *report.progress.step};
   }
 }
 
@@ -21,10 +22,10 @@ void BeatAccount::decided(const CoreEvent& event) const {
   must(ended_.contains({change->host, change->report.process}), "beat",
        text("an end of ", incarnation_text(change->report.process), " is journalled, and no beat told it"));
   const auto named = steps_.find({change->host, change->report.process});
-  if (named == steps_.end() || !named->second.step) return;
+  if (named == steps_.end()) return;
   must(change->step == named->second.step, "step",
-       text("the end of ", incarnation_text(change->report.process), " is journalled without step ",
-            *named->second.step, ", which it had named"));
+       text("the end of ", incarnation_text(change->report.process), " is journalled without step ", named->second.step,
+            ", which it had named"));
 }
 
 void BeatAccount::answered(const Ack& ack) const {

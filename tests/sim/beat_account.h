@@ -32,7 +32,7 @@ class BeatAccount {
  private:
   struct NamedStep {
     std::uint64_t seq = 0;  // of the beat that told it
-    std::optional<std::uint64_t> step;
+    std::uint64_t step = 0;
   };
 
   bool copies_;

@@ -88,13 +88,12 @@ void Checker::check_order_of_stop(const JobCore& core, const Action& action) con
   const RankId rank = stop->message.ranks.front();
   if (!is_of_spec(rank)) return;
   const GangState& gang = state_parts::gang_with(core, rank);
-  if (gang.phase != GangPhase::kStopping || gang.generation != stop->message.generation) return;
+  if (gang.phase != GangPhase::kStopping || core.crew_with(rank).generation != stop->message.generation) return;
   if (!gang.asked.empty()) return;  // to be started again, for which nobody else is stopped
   for (std::uint32_t m = 0; m < core.spec().meshes.size(); ++m) {
     if (stages_.stage_of(MeshId(m)) <= stages_.stage_of(rank.mesh)) continue;
-    for (const RankState& other : state_parts::ranks(core.state(), MeshId(m))) {
-      check(!lives(other.stage), "order", text("mesh ", rank.mesh.value(), " is stopped while mesh ", m, " lives"));
-    }
+    check(!core.crews().any_lives(MeshId(m)), "order",
+          text("mesh ", rank.mesh.value(), " is stopped while mesh ", m, " lives"));
   }
 }
 

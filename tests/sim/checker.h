@@ -74,7 +74,7 @@ class Checker {
   void appended(const Ticket& ticket, std::uint64_t lsn) { durable_.appended(ticket, lsn); }
   void durable(const Ticket& ticket) { durable_.told(ticket); }
   void check_pause(const Action& action) const;
-  void sleeps_until(Instant due, const JobCore& core) const;
+  void sleeps_until(Instant due, const JobCore& core);
   void performs(const JobCore& core, const Action& action);
   void answers(const CommitAnswer& answer) { commits_.answered(answer); }
   HangAccount& hangs() { return hangs_; }
@@ -204,6 +204,7 @@ class Checker {
   std::vector<HostAccount> hosts_;
   std::map<RankId, std::vector<RankProcess*>> processes_;
   std::set<Incarnation> said_ready_;
+  std::optional<JobCore> woken_;
   std::map<RankId, std::pair<Generation, Ticket>> decided_beside_;  // of what is no rank of a mesh
   std::set<std::pair<MeshId, GangId>> given_;                       // gangs that a standby has taken the place of, once
   std::set<RankId> ready_;                                          // some process of it was

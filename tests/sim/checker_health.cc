@@ -64,7 +64,8 @@ void Checker::watch_detection() {
 // follows.
 void Checker::believes(HostId teller, const RankReport& report) {
   const JobState& state = world_.guard->supervisor()->core().state();
-  const bool lives_on = !is_of_spec(report.process.rank) || lives(state_parts::rank(state, report.process.rank).stage);
+  const bool lives_on =
+      !is_of_spec(report.process.rank) || lives(state_parts::member(state, report.process.rank).stage);
   if (!lives_on) return;
   const auto started = started_.find(report.process);
   check(started != started_.end() && started->second == teller, "I23",

@@ -46,7 +46,7 @@ void HangAccount::released(const std::vector<RankId>& ranks) {
 
 void HangAccount::stopped(const std::vector<RankId>& ranks, const JobCore& core) {
   for (const RankId& rank : ranks) {
-    const Incarnation key{rank, state_parts::gang_with(core, rank).generation};
+    const Incarnation key{rank, core.crew_with(rank).generation};
     if (stopped_.insert(key).second) asked_.insert(key);
   }
 }
@@ -104,7 +104,7 @@ void HangAccount::judged(const RankHung& verdict, const JobCore& core) {
   const MeshId mesh = verdict.process.rank.mesh;
   const GangId g = core.spec().meshes[mesh.value()].gang_of(verdict.process.rank.rank);
   const GangState& gang = state_parts::gang(core.state(), mesh, g);
-  if (gang.generation != verdict.process.generation || gang.hung != verdict.process.rank) return;
+  if (core.crew(mesh, g).generation != verdict.process.generation || gang.hung != verdict.process.rank) return;
   must(world_.scenario.faults.any, "I11", text(name_of(verdict.process.rank), " hangs and nothing is wrong"));
   must(!left_alone(mesh, g, verdict.process.generation), "hang",
        text("the gang of ", name_of(verdict.process.rank), " is ended for a hang, and somebody holds a rank of it"));
@@ -134,7 +134,7 @@ void HangAccount::look(const JobCore& core, const std::set<HostId>& heard) {
       const bool alive = gang.phase == GangPhase::kStarting || gang.phase == GangPhase::kRunning;
       const bool hangs = process.executes() && !process.acts() && process.standstill != Standstill::kTraced &&
                          process.progress.step.has_value();
-      if (!hangs || !alive || gang.generation != key.generation ||
+      if (!hangs || !alive || core.crew(key.rank.mesh, g).generation != key.generation ||
           mesh.supervision.hang.action != HangAction::kRestart) {
         unseen_.erase(key);
         continue;

@@ -30,7 +30,7 @@ Beat Supervisor::planted(HostId host, const Beat& beat) {
   Beat read = beat;
   for (RankReport& report : read.content.ranks) {
     if (!world_.checker->is_of_spec(report.process.rank)) continue;
-    const Generation current = state_parts::gang_with(*core_, report.process.rank).generation;
+    const Generation current = core_->crew_with(report.process.rank).generation;
     const bool believes = world_.mutant(Mutant::kBelieveAnyGeneration);
     if (believes && report.process.generation > current) report.process.generation = current;
     const bool counts_earlier = world_.mutant(Mutant::kCountEarlier);
@@ -78,7 +78,7 @@ void Supervisor::plant(HostId host, const Beat& beat, BeatBook::Answer& answer) 
 
 void Supervisor::hear_commit(HostId host, RankReport report) {
   if (world_.mutant(Mutant::kCommitAnyGeneration) && core_->has_rank(report.process.rank)) {
-    const Generation current = state_parts::gang_with(*core_, report.process.rank).generation;
+    const Generation current = core_->crew_with(report.process.rank).generation;
     if (report.process.generation > current) report.process.generation = current;  // earlier ones have their late words
     host = core_->placement().host_of(report.process.rank);
   }

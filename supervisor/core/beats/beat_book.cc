@@ -76,7 +76,7 @@ void BeatBook::cut_ports(HostId host, Reserved& reserved) const {
     return reserved.ports.clear();  // a standby gang's: it has none
   const HeldPortsInput input{.mesh = core_.spec().meshes[reserved.mesh.value()],
                              .placement = core_.placement(),
-                             .gang = core_.state().meshes[reserved.mesh.value()].gangs[reserved.gang.value()]};
+                             .crew = core_.crew(reserved.mesh, reserved.gang)};
   const Reserve asked = ports_to_hold(input, reserved.mesh, reserved.gang, host);
   const std::size_t enough = asked.count + asked.fixed.size() + 1;
   reserved.ports.resize(std::min(reserved.ports.size(), enough));

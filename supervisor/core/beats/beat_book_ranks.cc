@@ -126,7 +126,9 @@ void BeatBook::note_step(HostId host, const RankReport& report) {
   if (!said.first || report.phase != RankPhase::kRunning || !core_.has_rank(report.process.rank)) return;
   const GangId gang = core_.spec().meshes[report.process.rank.mesh.value()].gang_of(report.process.rank.rank);
   const GangState& state = core_.state().meshes[report.process.rank.mesh.value()].gangs[gang.value()];
-  if (state.phase != GangPhase::kRunning || state.generation != report.process.generation) return;
+  if (state.phase != GangPhase::kRunning ||
+      core_.crew(report.process.rank.mesh, gang).generation != report.process.generation)
+    return;
   const auto decide = [&](const StepMark& mark) {
     (void)handlers_.decide(GangProgressed{.mesh = report.process.rank.mesh,
                                           .gang = gang,
@@ -149,9 +151,10 @@ void BeatBook::tell_steps(HostId host) {
     if (!step || !core_.has_rank(id)) continue;
     const GangId gang = core_.spec().meshes[id.mesh.value()].gang_of(id.rank);
     const GangState& state = core_.state().meshes[id.mesh.value()].gangs[gang.value()];
-    if (state.generation != known.report.process.generation || state.reached >= step) continue;
+    const Generation generation = core_.crew(id.mesh, gang).generation;
+    if (generation != known.report.process.generation || state.reached >= step) continue;
     GangStep& heard = furthest[{id.mesh, gang}];
-    heard = {.mesh = id.mesh, .gang = gang, .generation = state.generation, .step = std::max(heard.step, *step)};
+    heard = {.mesh = id.mesh, .gang = gang, .generation = generation, .step = std::max(heard.step, *step)};
   }
   if (furthest.empty()) return;
   StepsHeard heard;

@@ -28,6 +28,13 @@ struct JobCoreOptions {
                                                   // <log_directory>/<mesh>/<rank>.<generation>.error.json
 };
 
+struct CrewStop {
+  std::int32_t signal = 15;
+  Duration grace;
+  Instant deadline;    // when its hosts are given up
+  bool again = false;  // also where it was ordered before
+};
+
 inline constexpr Duration kStopMargin = Duration::seconds(5);  // beyond grace and KILL: for the words to travel
 
 struct CoreBasis {
@@ -51,6 +58,8 @@ struct CoreBasis {
   }
   JobEvent event(EventKind kind, Severity severity, std::string message) const;
   void emit(JobEvent event) const;
+  // Of a crew beside the gangs, which has nothing to save.
+  CrewStop stop_beside(std::int32_t signal) const;
   // For the end of what is said of somebody whose time is up: how late the supervisor was since that was set.
   std::string late_since(Duration before) const;
 };

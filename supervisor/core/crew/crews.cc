@@ -10,52 +10,54 @@
 
 namespace monarch {
 
-std::size_t per_host(const Crew& crew) { return crew.hosts.empty() ? 1 : crew.members.size() / crew.hosts.size(); }
+namespace {
 
-Reserve CrewKind::reserve_of(const CrewKey& key, std::size_t) const {
-  return {.mesh = key.mesh, .gang = key.gang, .count = 0};
+std::optional<std::size_t> host_index(const Crew& crew, HostId host) {
+  const auto found = std::find(crew.hosts.begin(), crew.hosts.end(), host);
+  if (found == crew.hosts.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - crew.hosts.begin());
 }
 
+}  // namespace
+
 void Crews::serve(MeshId mesh, const CrewKind& kind) {
-  MONARCH_ASSERT(row_of(mesh) == kinds_.size());
+  MONARCH_ASSERT(mesh.value() == kinds_.size());
   kinds_.push_back(&kind);
 }
 
-const Crew& Crews::at(const CrewKey& key) const { return crews_[row_of(key.mesh)][key.gang.value()]; }
-
-CrewKey Crews::key_of(std::size_t row, std::size_t index) const {
-  return {MeshId(static_cast<std::uint32_t>(basis_.spec.meshes.size() + row)),
-          GangId(static_cast<std::uint32_t>(index))};
+CrewKey Crews::key_of(std::size_t mesh, std::size_t index) {
+  return {MeshId(static_cast<std::uint32_t>(mesh)), GangId(static_cast<std::uint32_t>(index))};
 }
 
 std::optional<HostId> Crews::where_is(const CrewPlace& place) const {
   const Crew& crew = at(place.key);
   if (crew.hosts.empty()) return std::nullopt;
-  return crew.hosts[place.index * crew.hosts.size() / crew_size(basis_.spec, place.key.mesh)];
+  return crew.hosts[crew_host(basis_.spec, place)];
 }
 
 Judgement Crews::judge(const CrewPlace& place, HostId where, Generation generation) const {
   const Crew& crew = at(place.key);
   if (crew.hosts.empty()) return {};
-  const std::size_t host = place.index * crew.hosts.size() / crew_size(basis_.spec, place.key.mesh);
+  const std::size_t host = crew_host(basis_.spec, place);
   if (generation < crew.generation && ran_on(crew.places, generation, host, where)) {
     return {.of = ReportOf::kSuperseded};
   }
   if (generation != crew.generation || crew.hosts[host] != where) return {};
-  const bool wanted = place.index < crew.members.size() && lives(crew.members[place.index].stage);
+  const bool wanted = lives(crew.members[place.index].stage);
   return {.of = ReportOf::kOfNow, .granted = wanted && basis_.host(where).phase == HostPhase::kJoined};
 }
 
 bool Crews::awaits(HostId where, const Reserved& reserved) const {
-  const std::size_t row = row_of(reserved.mesh);
-  if (row >= crews_.size() || reserved.gang.value() >= crews_[row].size()) return false;
+  const std::size_t mesh = reserved.mesh.value();
+  if (mesh >= crews_.size() || reserved.gang.value() >= crews_[mesh].size()) return false;
   const Crew& crew = at({reserved.mesh, reserved.gang});
-  const bool held = std::find(crew.held.begin(), crew.held.end(), where) != crew.held.end();
-  return is_on(crew, where) && crew.phase == CrewPhase::kReserving && crew.generation == reserved.generation && !held;
+  if (crew.phase != CrewPhase::kReserving || crew.generation != reserved.generation) return false;
+  const std::optional<std::size_t> host = host_index(crew, where);
+  return host && !crew.ports[*host].held;
 }
 
 bool Crews::any_lives(MeshId mesh) const {
-  const std::vector<Crew>& row = crews_[row_of(mesh)];
+  const std::vector<Crew>& row = crews_[mesh.value()];
   return std::any_of(row.begin(), row.end(), [](const Crew& crew) { return monarch::any_lives(crew); });
 }
 
@@ -76,46 +78,46 @@ void Crews::begin(const CrewKey& key, std::vector<HostId> hosts, Instant deadlin
   to(crew, CrewPhase::kReserving);
   crew.generation = {basis_.state.term, crew.generation.counter + 1};
   crew.hosts = std::move(hosts);
-  crew.held.clear();
+  crew.ports.assign(crew.hosts.size(), HostPorts{});
   crew.members.assign(crew_size(basis_.spec, key.mesh), CrewMember{});
   crew.deadline = deadline;
   crew.late_before = basis_.state.late;
   for (std::size_t h = 0; h < crew.hosts.size(); ++h) {
-    Reserve message = kinds_[row_of(key.mesh)]->reserve_of(key, h);
-    if (message.gpus.empty()) {
-      crew.held.push_back(crew.hosts[h]);
-    } else {
-      basis_.actions.emplace_back(SendReserve{crew.hosts[h], std::move(message)});
-    }
+    std::optional<Reserve> message = kind_of(key).reserve_of(key, h);
+    crew.ports[h].held = !message;
+    if (message) basis_.actions.emplace_back(SendReserve{crew.hosts[h], std::move(*message)});
   }
-  start(key);
 }
 
 void Crews::holds(HostId host, const Reserved& reserved) {
-  const CrewKey key{reserved.mesh, reserved.gang};
-  crew(key).held.push_back(host);
-  start(key);
+  Crew& crew = this->crew({reserved.mesh, reserved.gang});
+  crew.ports[*host_index(crew, host)] = {.held = true, .ports = reserved.ports};
+}
+
+bool Crews::all_held(const CrewKey& key) const {
+  const Crew& crew = at(key);
+  return crew.phase == CrewPhase::kReserving &&
+         std::all_of(crew.ports.begin(), crew.ports.end(), [](const HostPorts& host) { return host.held; });
 }
 
 // Once each of its hosts holds what it needs there.
 void Crews::start(const CrewKey& key) {
   Crew& crew = this->crew(key);
-  if (crew.held.size() < crew.hosts.size()) return;
   to(crew, CrewPhase::kStarting);
   note_place(crew.places, crew.generation, crew.hosts);
   for (CrewMember& member : crew.members) to(member, RankStage::kStarting);
   for (std::size_t h = 0; h < crew.hosts.size(); ++h) {
-    basis_.actions.emplace_back(SendStart{crew.hosts[h], kinds_[row_of(key.mesh)]->start_of(key, h)});
+    basis_.actions.emplace_back(SendStart{crew.hosts[h], kind_of(key).start_of(key, h)});
   }
 }
 
 bool Crews::heard(const CrewPlace& place, const RankReport& report) {
   Crew& crew = this->crew(place.key);
-  if (place.index >= crew.members.size()) return false;
   CrewMember& member = crew.members[place.index];
   member.output_complete = member.output_complete || report.output_complete;
   // It has become another's, which was told first: what it wrote before is on its way.
-  if (member.stage == RankStage::kLost && report.phase == RankPhase::kEnded) to(member, RankStage::kEnded);
+  const bool left = kind_of(place.key).stands_by() && member.stage == RankStage::kLost;
+  if (left && report.phase == RankPhase::kEnded) to(member, RankStage::kEnded);
   if (!lives(member.stage)) return false;
   member.pid = report.pid;
   member.at_gate = member.at_gate || report.at_gate;
@@ -133,27 +135,26 @@ bool Crews::heard(const CrewPlace& place, const RankReport& report) {
 
 Crews::Turn Crews::look(const CrewKey& key) {
   Crew& crew = this->crew(key);
-  if (crew.phase == CrewPhase::kStarting) {
-    const bool gate = kinds_[row_of(key.mesh)]->waits_at_gate();
-    const bool up = std::all_of(crew.members.begin(), crew.members.end(), [gate](const CrewMember& member) {
-      return member.stage == RankStage::kRunning && (member.at_gate || !gate);
-    });
-    if (up) {
-      to(crew, CrewPhase::kRunning);
-      return Turn::kUp;
-    }
-  }
   const bool begun =
       crew.phase == CrewPhase::kStarting || crew.phase == CrewPhase::kRunning || crew.phase == CrewPhase::kStopping;
-  if (!begun || monarch::any_lives(crew)) return Turn::kNone;
-  to(crew, CrewPhase::kOver);
-  crew.deadline = Instant::never();
-  return Turn::kOver;
+  if (!begun) return Turn::kNone;
+  if (!monarch::any_lives(crew)) {
+    to(crew, CrewPhase::kOver);
+    crew.deadline = Instant::never();
+    return Turn::kOver;
+  }
+  const bool gate = kind_of(key).stands_by();
+  const bool up = std::all_of(crew.members.begin(), crew.members.end(), [gate](const CrewMember& member) {
+    return gate ? member.stage == RankStage::kRunning && member.at_gate : member.stage != RankStage::kStarting;
+  });
+  if (crew.phase != CrewPhase::kStarting || !up) return Turn::kNone;
+  to(crew, CrewPhase::kRunning);
+  return Turn::kUp;
 }
 
-bool Crews::stop(const CrewKey& key) {
+bool Crews::stop(const CrewKey& key, const CrewStop& order) {
   Crew& crew = this->crew(key);
-  if (!is_about(crew) || (crew.phase == CrewPhase::kStopping && !basis_.state.kill_ordered)) return false;
+  if (!is_about(crew) || (crew.phase == CrewPhase::kStopping && !order.again)) return false;
   if (crew.phase == CrewPhase::kReserving) {
     // Nothing of it was started: a later generation, which needs nothing, takes the place of what is held for it.
     ++crew.generation.counter;
@@ -163,7 +164,9 @@ bool Crews::stop(const CrewKey& key) {
     }
   }
   to(crew, CrewPhase::kStopping);
-  crew.deadline = basis_.now + kCrewGrace + limits::kKillDeadline + kStopMargin;
+  crew.stop_signal = order.signal;
+  crew.stop_grace = order.grace;
+  crew.deadline = order.deadline;
   for (std::size_t h = 0; h < crew.hosts.size(); ++h) {
     Stop message = stop_message(key, h);
     if (!message.ranks.empty()) basis_.actions.emplace_back(SendStop{crew.hosts[h], std::move(message)});
@@ -176,13 +179,10 @@ bool Crews::stop(const CrewKey& key) {
 
 Stop Crews::stop_message(const CrewKey& key, std::size_t host) const {
   const Crew& crew = at(key);
-  Stop message{.ranks = {},
-               .generation = crew.generation,
-               .signal = kinds_[row_of(key.mesh)]->stop_signal(key),
-               .grace = basis_.state.kill_ordered ? Duration::zero() : kCrewGrace};
-  for (std::uint32_t i = 0; i < crew.members.size(); ++i) {
-    const bool there = i / per_host(crew) == host && lives(crew.members[i].stage);
-    if (there) message.ranks.push_back(crew_rank(basis_.spec, {key, i}));
+  Stop message{.ranks = {}, .generation = crew.generation, .signal = crew.stop_signal, .grace = crew.stop_grace};
+  const auto [first, behind] = crew_members_on(basis_.spec, key, host);
+  for (std::uint32_t i = first; i < behind; ++i) {
+    if (lives(crew.members[i].stage)) message.ranks.push_back(crew_rank(basis_.spec, {key, i}));
   }
   return message;
 }
@@ -194,9 +194,12 @@ void Crews::lose_member(const CrewKey& key, std::size_t index) {
 
 bool Crews::lose(const CrewKey& key, HostId host) {
   Crew& crew = this->crew(key);
-  bool lost = is_on(crew, host) && crew.phase == CrewPhase::kReserving;
-  for (std::size_t i = 0; i < crew.members.size(); ++i) {
-    if (crew.hosts[i / per_host(crew)] != host || !lives(crew.members[i].stage)) continue;
+  bool lost = false;
+  const std::optional<std::size_t> here = host_index(crew, host);
+  if (!here) return lost;
+  const auto [first, behind] = crew_members_on(basis_.spec, key, *here);
+  for (std::uint32_t i = first; i < behind; ++i) {
+    if (!lives(crew.members[i].stage)) continue;
     to(crew.members[i], RankStage::kLost);
     lost = true;
   }
@@ -206,16 +209,19 @@ bool Crews::lose(const CrewKey& key, HostId host) {
 void Crews::forget(const CrewKey& key) {
   Crew& crew = this->crew(key);
   to(crew, CrewPhase::kWaiting);
-  crew.members.clear();
+  crew.ports.clear();
+  crew.members.assign(crew_size(basis_.spec, key.mesh), CrewMember{});
   crew.deadline = Instant::never();
 }
+
+void Crews::forget_output(const CrewPlace& place) { crew(place.key).members[place.index].output_complete = true; }
 
 std::vector<HostId> Crews::overdue(const CrewKey& key) {
   Crew& crew = this->crew(key);
   crew.deadline = Instant::never();
   std::vector<HostId> hosts;
-  for (std::size_t i = 0; i < crew.members.size(); ++i) {
-    if (lives(crew.members[i].stage)) hosts.push_back(crew.hosts[i / per_host(crew)]);
+  for (std::uint32_t i = 0; i < crew.members.size(); ++i) {
+    if (lives(crew.members[i].stage)) hosts.push_back(crew.hosts[crew_host(basis_.spec, {key, i})]);
   }
   return hosts;
 }
@@ -239,16 +245,16 @@ void Crews::add_outstanding(HostId host, const std::vector<RankReport>& reported
 void Crews::add_outstanding(const CrewKey& key, HostId host, const std::vector<RankReport>& reported,
                             std::vector<Action>& missing) const {
   const Crew& crew = at(key);
-  const CrewKind& kind = *kinds_[row_of(key.mesh)];
-  const auto here = std::find(crew.hosts.begin(), crew.hosts.end(), host);
-  if (here == crew.hosts.end()) return;
-  const auto h = static_cast<std::size_t>(here - crew.hosts.begin());
-  const bool held = std::find(crew.held.begin(), crew.held.end(), host) != crew.held.end();
-  if (crew.phase == CrewPhase::kReserving && !held) missing.emplace_back(SendReserve{host, kind.reserve_of(key, h)});
+  const std::optional<std::size_t> here = host_index(crew, host);
+  if (!here) return;
+  const std::size_t h = *here;
+  if (crew.phase == CrewPhase::kReserving && !crew.ports[h].held) {
+    if (auto reserve = kind_of(key).reserve_of(key, h)) missing.emplace_back(SendReserve{host, std::move(*reserve)});
+  }
   bool start = false;
   bool stop = false;
-  for (std::uint32_t i = 0; i < crew.members.size(); ++i) {
-    if (i / per_host(crew) != h) continue;
+  const auto [first, behind] = crew_members_on(basis_.spec, key, h);
+  for (std::uint32_t i = first; i < behind; ++i) {
     const Incarnation process{crew_rank(basis_.spec, {key, i}), crew.generation};
     const auto found = std::find_if(reported.begin(), reported.end(),
                                     [&](const RankReport& report) { return report.process == process; });
@@ -258,7 +264,7 @@ void Crews::add_outstanding(const CrewKey& key, HostId host, const std::vector<R
     stop = stop ||
            (crew.phase == CrewPhase::kStopping && lives(stage) && (unheard_of || found->phase <= RankPhase::kRunning));
   }
-  if (start) missing.emplace_back(SendStart{host, kind.start_of(key, h)});
+  if (start) missing.emplace_back(SendStart{host, kind_of(key).start_of(key, h)});
   if (stop) missing.emplace_back(SendStop{host, stop_message(key, h)});
 }
 

@@ -28,12 +28,11 @@ namespace monarch {
 class CrewKind {
  public:
   virtual ~CrewKind() = default;
-  // What one of its hosts, counted from the first, has to hold for it; of others it is not asked.
-  virtual Reserve reserve_of(const CrewKey& key, std::size_t host) const;
+  // What one of its hosts, counted from the first, has to hold for it; nothing: it is not asked.
+  virtual std::optional<Reserve> reserve_of(const CrewKey&, std::size_t) const { return std::nullopt; }
   virtual Start start_of(const CrewKey& key, std::size_t host) const = 0;
-  virtual std::int32_t stop_signal(const CrewKey&) const { return 15; }
-  // A member is up once it is at its gate.
-  virtual bool waits_at_gate() const { return false; }
+  // A member waits at its gate, and may become another crew's.
+  virtual bool stands_by() const { return false; }
   // For people.
   virtual std::string name_of(const CrewKey& key) const = 0;
 };
@@ -42,7 +41,7 @@ class Crews {
  public:
   enum class Turn : std::uint8_t { kNone, kUp, kOver };
 
-  // `crews`: of each mesh behind those of the spec, in order.
+  // `crews`: of each mesh, those behind the spec's included, in order.
   Crews(const CoreBasis& basis, std::vector<std::vector<Crew>>& crews) : basis_(basis), crews_(crews) {}
   Crews(const Crews&) = delete;
   Crews& operator=(const Crews&) = delete;
@@ -50,9 +49,12 @@ class Crews {
   // Before anything else is asked; it outlives this.
   void serve(MeshId mesh, const CrewKind& kind);
 
-  const Crew& at(const CrewKey& key) const;
-  std::uint32_t count(MeshId mesh) const { return static_cast<std::uint32_t>(crews_[row_of(mesh)].size()); }
-  std::string name_of(const CrewKey& key) const { return kinds_[row_of(key.mesh)]->name_of(key); }
+  const Crew& at(const CrewKey& key) const { return crews_[key.mesh.value()][key.gang.value()]; }
+  // Of a rank that is there.
+  const Crew& with(RankId rank) const { return crews_[rank.mesh.value()][rank.rank.value() / size_of(rank.mesh)]; }
+  const CrewMember& member(RankId rank) const { return with(rank).members[rank.rank.value() % size_of(rank.mesh)]; }
+  std::uint32_t count(MeshId mesh) const { return static_cast<std::uint32_t>(crews_[mesh.value()].size()); }
+  std::string name_of(const CrewKey& key) const { return kind_of(key).name_of(key); }
   std::optional<HostId> where_is(const CrewPlace& place) const;
   Judgement judge(const CrewPlace& place, HostId where, Generation generation) const;
   bool awaits(HostId where, const Reserved& reserved) const;
@@ -60,20 +62,26 @@ class Crews {
   void add_output_on_its_way(std::vector<RankId>& ranks) const;
   void add_outstanding(HostId host, const std::vector<RankReport>& reported, std::vector<Action>& missing) const;
 
-  // Its next generation, on these hosts.
+  // Its next generation, on these hosts: they are asked to hold what it needs.
   void begin(const CrewKey& key, std::vector<HostId> hosts, Instant deadline);
-  // An answer that is awaited, without an error: the last one starts it.
+  // It goes on from one of another job.
+  void inherit(const CrewKey& key, std::uint64_t generation) { crew(key).generation.counter = generation; }
+  // An answer that is awaited, without an error.
   void holds(HostId host, const Reserved& reserved);
+  bool all_held(const CrewKey& key) const;
+  void start(const CrewKey& key);
   // False: its process was over before.
   bool heard(const CrewPlace& place, const RankReport& report);
   // What has become of it, by what was heard.
   Turn look(const CrewKey& key);
-  // Again, where a kill was ordered since. False: there was nothing to stop.
-  bool stop(const CrewKey& key);
+  // False: there was nothing to stop.
+  bool stop(const CrewKey& key, const CrewStop& order);
   void lose_member(const CrewKey& key, std::size_t index);
-  // Members on that host; true if there were any, or it was asked to hold something.
+  // Its members on that host; true if there were any that lived.
   bool lose(const CrewKey& key, HostId host);
+  // Nothing of it is awaited any more, and nothing is held for it.
   void forget(const CrewKey& key);
+  void forget_output(const CrewPlace& place);
   // Its time is up, and is none any longer; its hosts with members that live.
   std::vector<HostId> overdue(const CrewKey& key);
   void no_deadline(const CrewKey& key) { crew(key).deadline = Instant::never(); }
@@ -82,16 +90,16 @@ class Crews {
   Instant next_deadline() const;
   template <class Change>
   void each_deadline(Change change) {
-    for (auto& row : crews_) {
-      for (Crew& crew : row) change(crew.deadline);
+    for (std::size_t mesh = 0; mesh < crews_.size(); ++mesh) {
+      for (Crew& crew : crews_[mesh]) change(key_of(mesh, 0).mesh, crew, crew.deadline);
     }
   }
 
  private:
-  std::size_t row_of(MeshId mesh) const { return mesh.value() - basis_.spec.meshes.size(); }
-  CrewKey key_of(std::size_t row, std::size_t index) const;
-  Crew& crew(const CrewKey& key) { return crews_[row_of(key.mesh)][key.gang.value()]; }
-  void start(const CrewKey& key);
+  std::size_t size_of(MeshId mesh) const { return crews_[mesh.value()].front().members.size(); }
+  static CrewKey key_of(std::size_t mesh, std::size_t index);
+  Crew& crew(const CrewKey& key) { return crews_[key.mesh.value()][key.gang.value()]; }
+  const CrewKind& kind_of(const CrewKey& key) const { return *kinds_[key.mesh.value()]; }
   Stop stop_message(const CrewKey& key, std::size_t host) const;
   void add_outstanding(const CrewKey& key, HostId host, const std::vector<RankReport>& reported,
                        std::vector<Action>& missing) const;
@@ -100,8 +108,5 @@ class Crews {
   std::vector<std::vector<Crew>>& crews_;
   std::vector<const CrewKind*> kinds_;
 };
-
-// Members on each of its hosts.
-std::size_t per_host(const Crew& crew);
 
 }  // namespace monarch

@@ -21,7 +21,7 @@ namespace monarch {
 struct HeldPortsInput {
   const MeshSpec& mesh;
   const Placement& placement;
-  const GangState& gang;
+  const Crew& crew;
 };
 
 // Without its GPUs.
@@ -29,7 +29,7 @@ Reserve ports_to_hold(const HeldPortsInput& input, MeshId mesh, GangId gang, Hos
 // Does it ask for anything?
 bool asks_for_something(const Reserve& reserve);
 
-std::uint16_t master_port(const GangState& gang);
+std::uint16_t master_port(const Crew& crew);
 // Port number `index` of a rank's mesh; 0: its host has not answered.
 std::uint16_t port_of(const HeldPortsInput& input, RankId rank, std::size_t index);
 std::vector<std::uint16_t> ports_of(const HeldPortsInput& input, RankId rank);

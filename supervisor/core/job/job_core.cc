@@ -49,6 +49,7 @@ JobCore::JobCore(JobSpec spec, std::vector<PoolHost> hosts, JobCoreOptions optio
   open_crews();
 }
 
+// Between two steps.
 JobCore::JobCore(const JobCore& other)
     : spec_(other.spec_),
       hosts_(other.hosts_),
@@ -59,10 +60,21 @@ JobCore::JobCore(const JobCore& other)
       texts_(other.texts_),
       state_(other.state_),
       now_(other.now_),
-      looked_at_(other.looked_at_),
-      actions_(other.actions_),
-      waits_due_(other.waits_due_),
-      waits_to_tell_(other.waits_to_tell_) {}
+      looked_at_(other.looked_at_) {}
+
+JobCore& JobCore::operator=(const JobCore& other) {
+  spec_ = other.spec_;
+  hosts_ = other.hosts_;
+  options_ = other.options_;
+  placement_ = other.placement_;
+  stages_ = other.stages_;
+  resources_ = other.resources_;
+  texts_ = other.texts_;
+  state_ = other.state_;
+  now_ = other.now_;
+  looked_at_ = other.looked_at_;
+  return *this;
+}
 
 void JobCore::restore(JobState state) {
   MONARCH_ASSERT(state_.phase == JobPhase::kNew);
@@ -126,7 +138,7 @@ Instant JobCore::next_deadline() const {
   next = std::min({next, crews_.next_deadline(), standbys_.next_begin(looked_at_)});
   for (const MeshState& mesh : state_.meshes) {
     for (const GangState& gang : mesh.gangs) {
-      next = std::min({next, gang.cause_deadline, gang.stop_deadline, gang.progress_deadline, gang.remind_at});
+      next = std::min({next, gang.cause_deadline, gang.progress_deadline, gang.remind_at});
       if (gang.phase == GangPhase::kWaiting) comes(gang.not_before);
     }
   }
@@ -196,11 +208,8 @@ void JobCore::on(const DeadlinePassed&) {
     if (gang(m, g).cause_deadline <= now_) cause_is_due(m, g);
     GangState& state = gang(m, g);
     if (state.progress_deadline <= now_) progress_is_due(m, g);
-    if (state.stop_deadline > now_) return;
-    state.stop_deadline = Instant::never();
-    for (const RankId& id : placement_.ranks_of(m, g)) {
-      if (lives(rank(id).stage)) give_up_host(placement_.host_of(id));
-    }
+    if (crew(m, g).deadline > now_) return;
+    for (const HostId id : crews_.overdue({m, g})) give_up_host(id);
   });
   host_deadlines();
   remind();
@@ -271,21 +280,14 @@ bool JobCore::starts_again(RankId id) const {
 
 // "trainer/3@v2 (has not said READY=1)"
 std::string JobCore::unready_text(RankId id) const {
-  const RankStage stage = rank(id).stage;
+  const RankStage stage = member(id).stage;
   const bool started = stage != RankStage::kPending && stage != RankStage::kStarting;
   std::string why = started ? not_ready_text(mesh_spec(id.mesh)) : std::string();
   if (starts_again(id)) why = " (its gang has failed, and is to start again)";
   return text(mesh_spec(id.mesh).name, "/", id.rank.value(), "@", hosts_[placement_.host_of(id).value()].name, why);
 }
 
-bool JobCore::awaits(HostId where, const Reserved& reserved) const {
-  if (reserved.mesh.value() >= state_.meshes.size()) return crews_.awaits(where, reserved);
-  if (reserved.gang.value() >= state_.meshes[reserved.mesh.value()].gangs.size()) return false;
-  const GangState& waiting = gang(reserved.mesh, reserved.gang);
-  if (waiting.phase != GangPhase::kReserving || waiting.generation != reserved.generation) return false;
-  const auto index = placement_.index_in_gang(reserved.mesh, reserved.gang, where);
-  return index && !waiting.ports[*index].held;
-}
+bool JobCore::awaits(HostId where, const Reserved& reserved) const { return crews_.awaits(where, reserved); }
 
 Duration JobCore::lease_length() const {
   if (may_reallocate() && hosts_left({}) > 0) return spec_.supervision.lease;

@@ -37,7 +37,7 @@ class JobCore {
  public:
   JobCore(JobSpec spec, std::vector<PoolHost> hosts, JobCoreOptions options);
   JobCore(const JobCore& other);
-  JobCore& operator=(const JobCore&) = delete;
+  JobCore& operator=(const JobCore& other);
 
   // The state of a snapshot, before any event.
   void restore(JobState state);
@@ -51,6 +51,10 @@ class JobCore {
   const Stages& stages() const { return stages_; }
   const std::vector<PoolHost>& hosts() const { return hosts_; }
   const Crews& crews() const { return crews_; }
+  const Crew& crew(MeshId mesh, GangId gang) const { return crews_.at({mesh, gang}); }
+  // The gang's that this rank is of, and what it is in it.
+  const Crew& crew_with(RankId rank) const { return crews_.with(rank); }
+  const CrewMember& member(RankId rank) const { return crews_.member(rank); }
 
   // What that host says there is to the job.
   Judgement judge(HostId host, const RankReport& report) const;
@@ -100,6 +104,7 @@ class JobCore {
   void take_over(const JobBegun& event);
 
   // job_core_return.cc
+  std::size_t living_ranks() const;
   void on(const SupervisorReturned& event);
   void on(const StoodStill& event);
   void extend_deadlines();
@@ -110,6 +115,13 @@ class JobCore {
   void not_launched_again(HostId host);
 
   // job_core_start.cc
+  struct Gangs final : CrewKind {
+    Gangs(const JobCore& core, Crews& crews);
+    std::optional<Reserve> reserve_of(const CrewKey& key, std::size_t host) const override;
+    Start start_of(const CrewKey& key, std::size_t host) const override;
+    std::string name_of(const CrewKey& key) const override { return core.mesh_spec(key.mesh).name; }
+    const JobCore& core;
+  };
   void on(const PortsReserved& event);
   bool is_ready(MeshId mesh) const;  // or done, which a sidecar must not be before it was ready
   void start_waiting_gangs();
@@ -194,9 +206,8 @@ class JobCore {
   void check_ended();
   void finish();
   void stop_gang(MeshId mesh, GangId gang, std::int32_t signal, Duration grace);
-  Stop stop_message(MeshId mesh, GangId gang, HostId host) const;
   void tell(MeshId mesh, GangId gang, const Json& event);
-  void tell_stopping(MeshId mesh, GangId gang);
+  void tell_stopping(MeshId mesh, GangId gang, std::int32_t signal, Duration grace);
   void tell_peers_of(MeshId mesh, GangId gang, const char* event);
   void signal_peer(MeshId mesh, GangId gang);
 
@@ -237,7 +248,7 @@ class JobCore {
   int order_of_spare(HostId host) const;
   template <class Change>
   void each_time_of_crews(Change change) {
-    crews_.each_deadline(change);
+    crews_.each_deadline([&change](MeshId, const Crew&, Instant& deadline) { change(deadline); });
     for (Preparation& preparation : state_.preparations) change(preparation.began);
     for (auto& mesh : state_.standbys) {
       for (StandbyState& standby : mesh) change(standby.not_before);
@@ -405,6 +416,7 @@ class JobCore {
                    .actions = actions_,
                    .next_event = state_.next_event};
   Crews crews_{basis_, state_.crews};
+  Gangs gangs_{*this, crews_};
   Preparations preparations_{basis_, state_.preparations, crews_};
   Standbys standbys_{basis_, state_.standbys, crews_};
 };

@@ -23,7 +23,7 @@ bool JobCore::has_rank(RankId id) const {
 Committer JobCore::committer(RankId id) const {
   const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
   const RankRange range = placement_.range_of(id.mesh, g);
-  return {.generation = gang(id.mesh, g).generation,
+  return {.generation = crew(id.mesh, g).generation,
           .rank = id.rank.value() - range.first,
           .ranks = range.count,
           .names = kCommitNamesBytes / ranks_of(spec_)};
@@ -39,8 +39,9 @@ CommitDecision JobCore::rule_on(HostId where, const Incarnation& process, const 
   const auto& [id, generation] = process;
   MONARCH_ASSERT(has_rank(id));
   const GangState& state = gang(id.mesh, mesh_spec(id.mesh).gang_of(id.rank));
-  if (generation != state.generation) {
-    return refused_commit(text("generation ", generation.counter, " of this gang is over, ", state.generation.counter,
+  const Generation now = crew_with(id).generation;
+  if (generation != now) {
+    return refused_commit(text("generation ", generation.counter, " of this gang is over, ", now.counter,
                                " has its place: what it writes does not count"));
   }
   if (!judge(where, {.process = process}).granted) {
@@ -53,7 +54,7 @@ void JobCore::on(const CheckpointCommitted& event) {
   const RankId id = event.process.rank;
   const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
   GangState& state = gang(id.mesh, g);
-  MONARCH_ASSERT_BECAUSE(event.process.generation == state.generation,
+  MONARCH_ASSERT_BECAUSE(event.process.generation == crew_with(id).generation,
                          "I20: a commit is of its gang's present generation");
   const Committer who = committer(id);
   const bool taken = rule_commit(state.commits, who, event.commit).ruling == CommitRuling::kTake;

@@ -8,11 +8,12 @@
 namespace monarch {
 
 void JobCore::open_crews() {
-  const MeshId first = prepare_mesh(spec_);
-  for (std::uint32_t i = 0; i <= spec_.meshes.size(); ++i) {
-    state_.crews.emplace_back(crew_count(spec_, MeshId(first.value() + i)));
+  for (std::uint32_t m = 0; m <= 2 * spec_.meshes.size(); ++m) {
+    Crew crew;
+    crew.members.resize(crew_size(spec_, MeshId(m)));
+    state_.crews.emplace_back(crew_count(spec_, MeshId(m)), crew);
   }
-  state_.preparations.resize(crew_count(spec_, first));
+  state_.preparations.resize(crew_count(spec_, prepare_mesh(spec_)));
   for (const MeshSpec& mesh : spec_.meshes) state_.standbys.emplace_back(mesh.standby_gangs);
 }
 
@@ -35,8 +36,7 @@ void JobCore::settle_crews() {
 }
 
 void JobCore::on_crew_changed(const RankChanged& event, const CrewPlace& place) {
-  const std::vector<CrewMember>& members = crews_.at(place.key).members;
-  const bool lived = place.index < members.size() && lives(members[place.index].stage);
+  const bool lived = lives(crews_.at(place.key).members[place.index].stage);
   if (lived && event.report.phase == RankPhase::kWedged) note_wedged(event, crews_.name_of(place.key));
   if (place.key.mesh == prepare_mesh(spec_)) {
     preparations_.heard(place, event.report);

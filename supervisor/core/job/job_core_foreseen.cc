@@ -114,7 +114,7 @@ void JobCore::check_foreseen() {
 bool JobCore::all_ended_well(MeshId mesh, GangId g) const {
   const std::vector<RankId> ranks = placement_.ranks_of(mesh, g);
   return std::all_of(ranks.begin(), ranks.end(), [this](const RankId& id) {
-    return rank(id).stage == RankStage::kEnded && rank(id).reaped && !is_failure(rank(id).end);
+    return member(id).stage == RankStage::kEnded && rank(id).reaped && !is_failure(rank(id).end);
   });
 }
 

@@ -9,7 +9,6 @@
 #include "supervisor/core/job/job_core.h"
 #include "supervisor/core/recovery/failure_details.h"
 #include "supervisor/core/state/gang_life.h"
-#include "supervisor/core/state/rank_life.h"
 #include "transport/base/assert.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
@@ -44,15 +43,16 @@ void JobCore::on(const RankChanged& event) {
   const Judgement news = judge(event.host, event.report);
   if (!news.counts()) return;
   const RankId id = event.report.process.rank;
-  if (const auto place = crew_of(spec_, id)) return on_crew_changed(event, *place);
+  const CrewPlace place = *crew_of(spec_, id);
+  if (!has_rank(id)) return on_crew_changed(event, place);
   settle_owed(event.host, event.report);
   if (news.of != ReportOf::kOfNow) return;
   const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
   GangState& state = gang(id.mesh, g);
   RankState& slot = rank(id);
 
-  if (event.report.output_complete && !slot.output_complete) {
-    slot.output_complete = true;
+  const CrewMember& member = this->member(id);
+  if (event.report.output_complete && !member.output_complete) {
     slot.stdout_bytes = event.report.stdout_bytes;
     slot.stderr_bytes = event.report.stderr_bytes;
     waits_due_ = true;  // its host may be free for others now
@@ -61,34 +61,23 @@ void JobCore::on(const RankChanged& event) {
   for (EndedRank& end : state.ends) {
     if (end.process.rank == id && event.evidence_at != Instant::never()) end.evidence_at = event.evidence_at;
   }
-  if (slot.stage == RankStage::kEnded || slot.stage == RankStage::kLost || slot.stage == RankStage::kPending) return;
+  const bool wedged = lives(member.stage) && event.report.phase == RankPhase::kWedged;
+  if (wedged) {
+    note_wedged(event, text(mesh_spec(id.mesh).name, "/", id.rank.value()));
+    fence_by(state, event.host);
+    // Its end will never be known: without a failure of its own the gang fails by its host, or it would pass for done.
+    if (event.report.end.kind == EndKind::kNone && runs(state.phase)) {
+      state.host_lost = true;
+      state.lost_host = event.host;
+      gang_failed(id.mesh, g);
+    }
+  }
+  if (!crews_.heard(place, event.report)) return;
 
-  slot.pid = event.report.pid;
   slot.ready = slot.ready || says_ready(mesh_spec(id.mesh), event.report);
   slot.ending = slot.ending || event.report.ending;
-  switch (event.report.phase) {
-    case RankPhase::kGated: break;  // START was obeyed; nothing follows from it before the gate is passed
-    case RankPhase::kRunning:
-      if (slot.stage == RankStage::kStarting) to(slot, RankStage::kRunning);
-      break;
-    case RankPhase::kStopping: to(slot, RankStage::kStopping); break;
-    case RankPhase::kWedged:
-      note_wedged(event, text(mesh_spec(id.mesh).name, "/", id.rank.value()));
-      fence_by(state, event.host);
-      // Its end will never be known: without a failure of its own the gang fails by its host, or it would pass for
-      // done.
-      if (event.report.end.kind == EndKind::kNone &&
-          (state.phase == GangPhase::kStarting || state.phase == GangPhase::kRunning)) {
-        state.host_lost = true;
-        state.lost_host = event.host;
-        gang_failed(id.mesh, g);
-      }
-      break;
-    case RankPhase::kEnded: break;  // below
-  }
   if (event.report.end.kind != EndKind::kNone && !slot.reaped) record_end(event, state, slot);
   if (event.report.phase == RankPhase::kEnded || event.report.phase == RankPhase::kWedged) {
-    to(slot, RankStage::kEnded);
     waits_due_ = true;  // nobody of its gang may live on this host any more, though some do elsewhere
   }
   if (slot.reaped && is_failure(slot.end)) gang_failed(id.mesh, g, event.step ? event.step_at : Instant::never());
@@ -157,13 +146,17 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
   bool placed = true;  // it is known of all whether they have a process
   bool ready = true;
   bool ended = true;
-  for (const RankId& id : placement_.ranks_of(mesh, g)) {
-    const RankState& slot = rank(id);
-    started = started && slot.stage != RankStage::kStarting;
-    placed = placed && (slot.pid != 0 || !lives(slot.stage));
+  const Crew& crew = this->crew(mesh, g);
+  const std::uint32_t first = placement_.range_of(mesh, g).first;
+  for (std::uint32_t i = 0; i < crew.members.size(); ++i) {
+    const RankState& slot = rank({mesh, Rank(first + i)});
+    const CrewMember& member = crew.members[i];
+    started = started && member.stage != RankStage::kStarting;
+    placed = placed && (member.pid != 0 || !lives(member.stage));
     ready = ready && (slot.ready || (!spec.sidecar && slot.reaped && !is_failure(slot.end)));
-    ended = ended && !lives(slot.stage);
+    ended = ended && !lives(member.stage);
   }
+  (void)crews_.look({mesh, g});
   if (started && placed) standbys_.is_placed(mesh, g);
   settle_crews();
   if (state.phase == GangPhase::kStarting && started) {
@@ -185,7 +178,6 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
     if (quit && state.ever_ready) waits_due_ = true;  // the job goes on without it: nobody waits for it any longer
     return;
   }
-  state.stop_deadline = Instant::never();
   waits_due_ = true;  // others may have waited until nothing lives on a host of it
   switch (state.phase) {
     case GangPhase::kRunning:
@@ -230,7 +222,7 @@ void JobCore::say_of_gang(MeshId mesh, GangId g, EventKind kind, Severity severi
                           const EventDetails& more) {
   JobEvent event = event_of(kind, severity, text(mesh_spec(mesh).name, ": gang ", g.value(), " ", what));
   event.mesh = mesh_spec(mesh).name;
-  event.generation = gang(mesh, g).generation.counter;
+  event.generation = crew(mesh, g).generation.counter;
   event.details = {{"gang", text(g.value())}};
   event.details.insert(event.details.end(), more.begin(), more.end());
   emit(std::move(event));
@@ -240,7 +232,7 @@ void JobCore::say_of_gang(MeshId mesh, GangId g, EventKind kind, Severity severi
 void JobCore::cause_is_due(MeshId mesh, GangId g) {
   const std::vector<RankId> ranks = placement_.ranks_of(mesh, g);
   const bool awaited = std::any_of(ranks.begin(), ranks.end(), [this](const RankId& id) {
-    return rank(id).ending && !rank(id).reaped && lives(rank(id).stage);
+    return rank(id).ending && !rank(id).reaped && lives(member(id).stage);
   });
   if (!awaited) return decide_cause(mesh, g);
   gang(mesh, g).cause_deadline = now_ + cause_window();
@@ -263,7 +255,7 @@ void JobCore::decide_cause(MeshId mesh, GangId g) {
                     : (state.host_lost && !never_ran) || !first ? blame_host(state)
                                                                 : blame_rank(mesh, g, *first);
   verdict.cause.mesh = spec.name;
-  verdict.cause.generation = state.generation.counter;
+  verdict.cause.generation = crew(mesh, g).generation.counter;
   const Recovery next = recovery_of(mesh, g, verdict, first_to_exit(state.ends));
   verdict.cause.rule = next.rule;
   const bool goes_on = next.remedy != Remedy::kFail;
@@ -358,7 +350,7 @@ void JobCore::sidecar_never_ready(MeshId mesh, GangId g, Verdict verdict) {
   const bool serves = mesh_spec(mesh).serves;
   if (!of_a_rank || !serves) verdict.cause.kind = CauseKind::kStart;
   verdict.cause.mesh = mesh_spec(mesh).name;
-  verdict.cause.generation = gang(mesh, g).generation.counter;
+  verdict.cause.generation = crew(mesh, g).generation.counter;
   const std::string end = verdict.cause.summary.empty() ? "exit code 0" : verdict.cause.summary;
   const std::string who = verdict.cause.rank ? text(mesh_spec(mesh).name, "/", *verdict.cause.rank, " on ",
                                                     verdict.cause.host, " (pid ", verdict.cause.pid, ")")

@@ -7,7 +7,6 @@
 #include "supervisor/core/job/job_core.h"
 #include "supervisor/core/recovery/restart_budget.h"
 #include "supervisor/core/state/host_life.h"
-#include "supervisor/core/state/rank_life.h"
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
 #include "transport/messages/launch.h"
@@ -221,7 +220,7 @@ void JobCore::lose_host(HostId id, const std::string& why, std::optional<Duratio
                        (state.phase == GangPhase::kFailing && !state.cause_decided);
     const std::vector<RankId> here = placement_.ranks_of(m, g, id);
     const bool held_ranks =
-        std::any_of(here.begin(), here.end(), [this](const RankId& r) { return lives(rank(r).stage); });
+        std::any_of(here.begin(), here.end(), [this](const RankId& r) { return lives(member(r).stage); });
     if (!alive || !held_ranks) return;
     state.host_lost = true;
     state.lost_host = id;
@@ -233,12 +232,7 @@ void JobCore::lose_host(HostId id, const std::string& why, std::optional<Duratio
 void JobCore::mark_ranks_lost(HostId id) {
   lose_crews(id);
   each_gang([&](MeshId m, GangId g) {
-    bool changed = false;
-    for (const RankId& r : placement_.ranks_of(m, g, id)) {
-      if (!lives(rank(r).stage)) continue;
-      to(rank(r), RankStage::kLost);
-      changed = true;
-    }
+    const bool changed = crews_.lose({m, g}, id);
     if (changed && host(id).fence > now_) fence_by(gang(m, g), id);
     if (changed) check_gang(m, g);
   });
@@ -340,37 +334,6 @@ std::vector<Action> JobCore::outstanding(HostId id, const std::vector<RankReport
   if (state.shutdown_told) {
     missing.emplace_back(SendShutdown{id, Shutdown{.reason = state_.verdict->reason}});
     return missing;
-  }
-  const auto report_of = [&](RankId rank, Generation generation) -> const RankReport* {
-    for (const RankReport& report : reported) {
-      if (report.process.rank == rank && report.process.generation == generation) return &report;
-    }
-    return nullptr;
-  };
-  for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
-    for (std::uint32_t g = 0; g < state_.meshes[m].gangs.size(); ++g) {
-      const MeshId mesh(m);
-      const GangId gang_id(g);
-      const GangState& gang_state = gang(mesh, gang_id);
-      const std::vector<RankId> here = placement_.ranks_of(mesh, gang_id, id);
-      if (here.empty() || has_ended(gang_state.phase)) continue;
-      if (gang_state.phase == GangPhase::kReserving &&
-          !gang_state.ports[*placement_.index_in_gang(mesh, gang_id, id)].held) {
-        missing.emplace_back(SendReserve{id, reserve_message(mesh, gang_id, id)});
-      }
-      bool start = false;
-      bool stop = false;
-      for (const RankId& r : here) {
-        const RankStage stage = rank(r).stage;
-        const RankReport* report = report_of(r, gang_state.generation);
-        start = start || (stage == RankStage::kStarting && report == nullptr);
-        stop = stop || (stage == RankStage::kStopping &&
-                        (gang_state.phase == GangPhase::kStopping || gang_state.phase == GangPhase::kFailing) &&
-                        (report == nullptr || report->phase <= RankPhase::kRunning));
-      }
-      if (start) missing.emplace_back(SendStart{id, start_message(mesh, gang_id, id)});
-      if (stop) missing.emplace_back(SendStop{id, stop_message(mesh, gang_id, id)});
-    }
   }
   crews_.add_outstanding(id, reported, missing);
   // What runs there at a generation that nobody wants: it is killed, whatever it is.

@@ -19,7 +19,7 @@ void JobCore::on(const GangsInherited& event) {
       if (more) newest->what.insert(newest->what.end(), from.checkpoint->what.begin(), from.checkpoint->what.end());
       continue;
     }
-    to.generation.counter = from.generation;
+    crews_.inherit({from.mesh, from.gang}, from.generation);
     to.furthest = from.furthest;
     newest = from.checkpoint;
   }

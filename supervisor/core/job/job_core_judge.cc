@@ -18,9 +18,9 @@ std::size_t index_in_gang(const Placement& placement, GangId gang, RankId id) {
 
 // Its slot may have gone elsewhere since it ended.
 HostId JobCore::place_of(RankId id) const {
-  const RankStage stage = rank(id).stage;
+  const RankStage stage = member(id).stage;
   const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
-  const std::vector<PastPlace>& places = gang(id.mesh, g).places;
+  const std::vector<PastPlace>& places = crew(id.mesh, g).places;
   if ((stage != RankStage::kEnded && stage != RankStage::kLost) || places.empty()) return placement_.host_of(id);
   return places.back().hosts[index_in_gang(placement_, g, id)];
 }
@@ -43,21 +43,21 @@ Judgement JobCore::judge_rank(HostId where, const RankReport& report) const {
   const RankId id = report.process.rank;
   const Generation generation = report.process.generation;
   const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
-  const GangState& state = gang(id.mesh, g);
+  const Crew& crew = this->crew(id.mesh, g);
   // Who has the slot by now did not have it when that generation began: its next one waits until this one can act no
   // longer (I3).
-  const bool ran = ran_on(state.places, generation, index_in_gang(placement_, g, id), where);
+  const bool ran = ran_on(crew.places, generation, index_in_gang(placement_, g, id), where);
   const HostState& host = state_.hosts[where.value()];
-  if (ran && generation == state.generation && place_of(id) == where) {
+  if (ran && generation == crew.generation && place_of(id) == where) {
     // A host that is being destroyed gets no more time, even if it is heard of once more; nor does one that kills what
     // runs there.
     const bool serves = host.phase == HostPhase::kJoined && !host.failing;
-    return {.of = ReportOf::kOfNow, .granted = serves && lives(rank(id).stage) && !rank(id).reaped};
+    return {.of = ReportOf::kOfNow, .granted = serves && lives(member(id).stage) && !rank(id).reaped};
   }
   const bool owed = host.phase == HostPhase::kJoined && report.phase == RankPhase::kEnded &&
                     std::find(host.owed.begin(), host.owed.end(), report.process) != host.owed.end();
   if (owed) return {.of = ReportOf::kOwed};
-  if (ran && generation < state.generation) return {.of = ReportOf::kSuperseded};
+  if (ran && generation < crew.generation) return {.of = ReportOf::kSuperseded};
   return {};
 }
 

@@ -47,7 +47,7 @@ void JobCore::on(const HostsHeld& event) {
 void JobCore::on(const RankHung& event) {
   const GangId g = mesh_spec(event.process.rank.mesh).gang_of(event.process.rank.rank);
   GangState& state = gang(event.process.rank.mesh, g);
-  if (state.generation != event.process.generation) return;  // it is told of one that has ended
+  if (crew_with(event.process.rank).generation != event.process.generation) return;  // it is told of one that has ended
   const bool alive = state.phase == GangPhase::kStarting || state.phase == GangPhase::kRunning;
   if (!alive) return;  // it is being stopped for another reason
   const MeshSpec& spec = mesh_spec(event.process.rank.mesh);
@@ -63,7 +63,7 @@ void JobCore::on(const RankHung& event) {
   hung.mesh = spec.name;
   hung.rank = event.process.rank.rank.value();
   hung.generation = event.process.generation.counter;
-  hung.pid = rank(event.process.rank).pid;
+  hung.pid = member(event.process.rank).pid;
   if (!event.phase.empty()) hung.details.emplace_back("phase", printable(event.phase));
   hung.details.emplace_back("waited", to_text(event.waited));
   hung.details.emplace_back("limit", to_text(event.limit));
@@ -85,7 +85,7 @@ Verdict JobCore::blame_hung(MeshId mesh, GangId g) const {
   cause.kind = CauseKind::kRank;
   cause.host = hosts_[placement_.host_of(*state.hung).value()].name;
   cause.rank = state.hung->rank.value();
-  cause.pid = rank(*state.hung).pid;
+  cause.pid = member(*state.hung).pid;
   if (spec.gangs() > 1) {
     cause.gang = g.value();
     cause.gang_rank = *cause.rank - placement_.range_of(mesh, g).first;
@@ -115,7 +115,7 @@ void JobCore::on(const HoldAsked& event) {
       case HoldWish::kRelease:
         if (is_held(id)) held.erase(place);
         break;
-      case HoldWish::kStop: rank(id).suspended = lives(rank(id).stage); break;
+      case HoldWish::kStop: rank(id).suspended = lives(member(id).stage); break;
       case HoldWish::kContinue: rank(id).suspended = false; break;
     }
   }

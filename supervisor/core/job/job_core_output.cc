@@ -27,12 +27,6 @@ Duration JobCore::drain_patience() const {
 
 std::vector<JobCore::LastWords> JobCore::output_on_its_way() const {
   std::vector<RankId> ranks;
-  for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
-    for (std::uint32_t r = 0; r < state_.meshes[m].ranks.size(); ++r) {
-      const RankState& rank = state_.meshes[m].ranks[r];
-      if (rank.stage == RankStage::kEnded && !rank.output_complete) ranks.push_back({MeshId(m), Rank(r)});
-    }
-  }
   crews_.add_output_on_its_way(ranks);
   std::vector<LastWords> words;
   words.reserve(ranks.size());
@@ -47,14 +41,13 @@ std::vector<JobCore::LastWords> JobCore::output_on_its_way() const {
 
 // Has it ended there, with more to come of what it wrote?
 bool JobCore::is_on_its_way(RankId id, HostId from) const {
-  const RankState& slot = rank(id);
-  return slot.stage == RankStage::kEnded && !slot.output_complete && place_of(id) == from;
+  const CrewMember& last = member(id);
+  return last.stage == RankStage::kEnded && !last.output_complete && place_of(id) == from;
 }
 
 // Is it owed of the generation that the rank's own state is about?
 bool JobCore::is_of_last(const Incarnation& owed, HostId from) const {
-  return is_on_its_way(owed.rank, from) &&
-         owed.generation == gang(owed.rank.mesh, mesh_spec(owed.rank.mesh).gang_of(owed.rank.rank)).generation;
+  return is_on_its_way(owed.rank, from) && owed.generation == crew_with(owed.rank).generation;
 }
 
 void JobCore::tell_incomplete_output(const std::vector<LastWords>& words) {
@@ -84,7 +77,7 @@ void JobCore::note_owed(RankId id) {
                                  [&](const Incarnation& owed) { return owed.rank == id && is_of_last(owed, at); });
   if (noted) return;
   if (where.owed.empty()) where.owed_until = Instant::never();  // nobody waits for it
-  where.owed.push_back({id, gang(id.mesh, mesh_spec(id.mesh).gang_of(id.rank)).generation});
+  where.owed.push_back({id, crew_with(id).generation});
 }
 
 // Its end is wanted. What is still to come of all that ran there, also of gangs that have ended for good or whose slots
@@ -134,7 +127,7 @@ void JobCore::owed_is_due(HostId id) {
     for (const RankId& r : placement_.ranks_of(m, g)) {
       if (!is_on_its_way(r, id)) continue;
       words.push_back({.rank = r, .host = id});
-      rank(r).output_complete = true;
+      crews_.forget_output(*crew_of(spec_, r));
     }
   });
   if (words.empty()) return;

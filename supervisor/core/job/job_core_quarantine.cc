@@ -91,7 +91,7 @@ bool JobCore::lives_alone(MeshId mesh, GangId g, HostId where) const {
     for (std::uint32_t r = 0; r < state_.meshes[m].ranks.size(); ++r) {
       const RankId id{MeshId(m), Rank(r)};
       const bool own = id.mesh == mesh && mesh_spec(mesh).gang_of(id.rank) == g;
-      if (!own && placement_.host_of(id) == where && lives(state_.meshes[m].ranks[r].stage)) return false;
+      if (!own && placement_.host_of(id) == where && lives(member(id).stage)) return false;
     }
   }
   return true;

@@ -88,12 +88,13 @@ void JobCore::await_next(MeshId mesh, GangId g) {
   MONARCH_ASSERT_BECAUSE(!starts_nothing(), "what ends the job starts nothing");
   to(state, GangPhase::kWaiting);
   state.was_ready = false;
-  state.ports.clear();
   for (const RankId& id : placement_.ranks_of(mesh, g)) {
-    MONARCH_ASSERT_BECAUSE(!lives(rank(id).stage), "I3: a successor starts when nothing of the one before it may act");
+    MONARCH_ASSERT_BECAUSE(!lives(member(id).stage),
+                           "I3: a successor starts when nothing of the one before it may act");
     note_owed(id);
     rank(id) = RankState{};
   }
+  crews_.forget({mesh, g});
   standby_takes(mesh, g);
   waits_to_tell_.emplace_back(mesh, g);
   waits_due_ = true;
@@ -176,6 +177,7 @@ void JobCore::progress_is_due(MeshId mesh, GangId g) {
                             basis_.late_since(state.late_before), ": waiting for ", some_of(missing));
   if (state.phase != GangPhase::kReserving) return gang_failed(mesh, g);
   to(state, GangPhase::kFailing);  // nothing of it runs
+  crews_.forget({mesh, g});
   check_gang(mesh, g);
 }
 
@@ -186,7 +188,7 @@ std::vector<std::string> JobCore::not_ready(MeshId mesh, GangId g) {
   std::vector<std::string> missing;
   if (!reserving && state.phase != GangPhase::kStarting && state.phase != GangPhase::kRunning) return missing;
   for (const HostId where : placement_.hosts_of(mesh, g)) {
-    if (reserving && state.ports[*placement_.index_in_gang(mesh, g, where)].held) continue;
+    if (reserving && crew(mesh, g).ports[*placement_.index_in_gang(mesh, g, where)].held) continue;
     for (const RankId& id : placement_.ranks_of(mesh, g, where)) {
       const RankState& slot = rank(id);
       if (!reserving && (slot.ready || (slot.reaped && !mesh_spec(mesh).sidecar))) continue;
@@ -224,7 +226,7 @@ std::string JobCore::since_failure(const GangState& state) const {
 // What failed before a step that none of its generations had reached does not count any longer.
 void JobCore::on(const GangProgressed& event) {
   GangState& state = gang(event.mesh, event.gang);
-  if (state.generation != event.generation || state.phase != GangPhase::kRunning) return;
+  if (crew(event.mesh, event.gang).generation != event.generation || state.phase != GangPhase::kRunning) return;
   // A host may say what it likes.
   const Instant at = std::clamp(event.at, std::min(state.started_at, now_), now_);
   if (!state.first_step) {
@@ -241,14 +243,15 @@ void JobCore::on(const GangProgressed& event) {
 
 void JobCore::on(const GangPaused& event) {
   GangState& state = gang(event.mesh, event.gang);
-  if (state.generation != event.generation || state.phase != GangPhase::kRunning) return;
+  if (crew(event.mesh, event.gang).generation != event.generation || state.phase != GangPhase::kRunning) return;
   stood_still(state.time, event.from, std::min(event.to, now_));
 }
 
 void JobCore::on(const StepsHeard& event) {
   for (const GangStep& heard : event.gangs) {
     GangState& state = gang(heard.mesh, heard.gang);
-    if (state.generation == heard.generation) state.reached = std::max(state.reached, std::optional(heard.step));
+    if (crew(heard.mesh, heard.gang).generation == heard.generation)
+      state.reached = std::max(state.reached, std::optional(heard.step));
   }
 }
 

@@ -254,6 +254,7 @@ void JobCore::give_up(MeshId mesh, GangId g, HostId where, const Recovery& why) 
   state.failure.reset();
   if (!mesh_spec(mesh).sidecar) return fail_job(std::move(verdict));
   to(state, GangPhase::kFailed);
+  crews_.forget({mesh, g});
   say_of_gang(mesh, g, EventKind::kGangFailed, Severity::kWarning,
               text("is given up: ", verdict.reason, " [a sidecar does not decide: the job goes on without it]"));
   if (!state.ever_ready) sidecar_never_ready(mesh, g, std::move(verdict));

@@ -35,7 +35,6 @@ void JobCore::on(const SupervisorReturned& event) {
   if (state_.phase == JobPhase::kEnded) return;
   state_.returned_at = now_;
   std::size_t awaited = 0;
-  std::size_t ranks = 0;
   for (HostState& host : state_.hosts) {
     host.awaited = host.phase == HostPhase::kJoined;
     host.doubted = false;  // all have until now
@@ -43,10 +42,7 @@ void JobCore::on(const SupervisorReturned& event) {
   }
   state_.adopting = awaited > 0;
   state_.unheard.clear();
-  for (const MeshState& mesh : state_.meshes) {
-    ranks += static_cast<std::size_t>(
-        std::count_if(mesh.ranks.begin(), mesh.ranks.end(), [](const RankState& rank) { return lives(rank.stage); }));
-  }
+  const std::size_t ranks = living_ranks();
   emit(event_of(EventKind::kSupervisorReturned, Severity::kWarning,
                 text("the supervisor ended unexpectedly and was started again as term ", event.term.value(), "; ",
                      ranks, ranks == 1 ? " rank" : " ranks", " on ", awaited, awaited == 1 ? " host" : " hosts",
@@ -70,11 +66,10 @@ void JobCore::on(const StoodStill& event) {
     grow(host.deadline);
     grow(host.owed_until);
   }
-  crews_.each_deadline(grow);
+  crews_.each_deadline([&grow](MeshId, const Crew&, Instant& deadline) { grow(deadline); });
   each_gang([&](MeshId m, GangId g) {
     GangState& state = gang(m, g);
     grow(state.cause_deadline);
-    grow(state.stop_deadline);
     grow(state.progress_deadline);
   });
   state_.late = state_.late + event.gap;
@@ -93,12 +88,15 @@ void JobCore::extend_deadlines() {
   for (HostState& host : state_.hosts) {
     if (!host.owed.empty()) not_before(host.owed_until, now_ + drain_patience());
   }
-  crews_.each_deadline([this](Instant& deadline) { not_before(deadline, now_ + kAnswersWithin); });
+  crews_.each_deadline([this](MeshId mesh, const Crew& crew, Instant& deadline) {
+    const bool is_gang = mesh.value() < spec_.meshes.size();
+    const Duration stop = is_gang ? crew.stop_grace + limits::kKillDeadline : Duration::zero();
+    not_before(deadline, now_ + stop + kAnswersWithin);
+  });
   each_gang([this](MeshId m, GangId g) {
     GangState& state = gang(m, g);
     not_before(state.cause_deadline, now_ + kEndsArriveWithin);
     if (!state.was_ready) not_before(state.progress_deadline, now_ + std::min(spec_.start_timeout, kAnswersWithin));
-    not_before(state.stop_deadline, now_ + state.stop_grace + limits::kKillDeadline + kAnswersWithin);
   });
 }
 
@@ -135,9 +133,8 @@ void JobCore::change_clock(const SupervisorReturned& event) {
   for (MeshState& mesh : state_.meshes) {
     for (RankState& rank : mesh.ranks) move(rank.ended_at);
     for (GangState& gang : mesh.gangs) {
-      for (Instant* time :
-           {&gang.cause_deadline, &gang.stop_deadline, &gang.not_before, &gang.failed_at, &gang.progress_deadline,
-            &gang.waits_since, &gang.remind_at, &gang.started_at, &gang.time.since}) {
+      for (Instant* time : {&gang.cause_deadline, &gang.not_before, &gang.failed_at, &gang.progress_deadline,
+                            &gang.waits_since, &gang.remind_at, &gang.started_at, &gang.time.since}) {
         move(*time);
       }
       for (EndedRank& end : gang.ends) move(end.ended_at);
@@ -179,6 +176,17 @@ void JobCore::return_to_hosts() {
   if (state_.phase == JobPhase::kShuttingDown) shut_down_hosts();
 }
 
+std::size_t JobCore::living_ranks() const {
+  std::size_t ranks = 0;
+  for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
+    for (const Crew& crew : state_.crews[m]) {
+      ranks += static_cast<std::size_t>(std::count_if(crew.members.begin(), crew.members.end(),
+                                                      [](const CrewMember& member) { return lives(member.stage); }));
+    }
+  }
+  return ranks;
+}
+
 // Every host that was connected before has spoken to us, and told what runs there; or it is out.
 void JobCore::check_adopted() {
   std::size_t hosts = 0;
@@ -193,11 +201,7 @@ void JobCore::check_adopted() {
   state_.adopting = false;
   std::vector<std::string> unheard;
   for (const HostId id : std::exchange(state_.unheard, {})) unheard.push_back(hosts_[id.value()].name);
-  std::size_t ranks = 0;
-  for (const MeshState& mesh : state_.meshes) {
-    ranks += static_cast<std::size_t>(
-        std::count_if(mesh.ranks.begin(), mesh.ranks.end(), [](const RankState& rank) { return lives(rank.stage); }));
-  }
+  const std::size_t ranks = living_ranks();
   emit(event_of(EventKind::kSupervisorAdopted, unheard.empty() ? Severity::kInfo : Severity::kWarning,
                 text(hosts, hosts == 1 ? " host has" : " hosts have", " answered within ",
                      to_text(Duration::milliseconds((now_ - state_.returned_at).count_milliseconds())),

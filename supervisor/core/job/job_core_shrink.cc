@@ -33,7 +33,7 @@ void JobCore::park(MeshId mesh, GangId g, HostId where, const std::string& rule)
   GangState& state = gang(mesh, g);
   to(state, GangPhase::kParked);
   state.failure.reset();
-  state.ports.clear();
+  crews_.forget({mesh, g});
   waits_due_ = true;
   say_of_gang(mesh, g, EventKind::kGangParked, Severity::kWarning,
               text("is parked, the others go on: ", hosts_[where.value()].name, " is out [", rule, "]"));

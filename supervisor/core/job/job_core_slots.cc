@@ -212,7 +212,7 @@ void JobCore::give_up_reservation(MeshId mesh, GangId g) {
   GangState& state = gang(mesh, g);
   if (state.phase != GangPhase::kReserving) return;
   to(state, GangPhase::kWaiting);
-  state.ports.clear();
+  crews_.forget({mesh, g});
 }
 
 // A connected host that has fewer GPUs or cores than its ranks need is out, before anybody waits for it. What each has
@@ -295,7 +295,7 @@ void JobCore::check_slots() {
   each_gang([&](MeshId m, GangId g) {
     if (gang(m, g).phase != GangPhase::kReserving) return;
     for (const HostId id : placement_.hosts_of(m, g)) {
-      open = open || (may_serve(id) && !gang(m, g).ports[*placement_.index_in_gang(m, g, id)].held);
+      open = open || (may_serve(id) && !crew(m, g).ports[*placement_.index_in_gang(m, g, id)].held);
     }
   });
   if (!open) fail_job(blame_hosts());

@@ -7,7 +7,6 @@
 #include "supervisor/core/job/job_core.h"
 #include "supervisor/core/spec/hostlist.h"
 #include "supervisor/core/state/gang_life.h"
-#include "supervisor/core/state/rank_life.h"
 #include "transport/base/assert.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
@@ -50,10 +49,6 @@ std::string from_checkpoint(const GangState& state) {
               again == 0 ? "" : text(": ", again, again == 1 ? " step is" : " steps are", " done again"));
 }
 
-bool all_held(const GangState& gang) {
-  return std::all_of(gang.ports.begin(), gang.ports.end(), [](const HostPorts& host) { return host.held; });
-}
-
 }  // namespace
 
 bool JobCore::is_ready(MeshId mesh) const {
@@ -64,6 +59,20 @@ bool JobCore::is_ready(MeshId mesh) const {
     if (!mesh_spec(mesh).sidecar) return gang.phase == GangPhase::kDone;
     return gang.ever_ready && ended_unready(gang).has_value();
   });
+}
+
+JobCore::Gangs::Gangs(const JobCore& the_core, Crews& crews) : core(the_core) {
+  for (std::uint32_t m = 0; m < core.spec_.meshes.size(); ++m) crews.serve(MeshId(m), *this);
+}
+
+std::optional<Reserve> JobCore::Gangs::reserve_of(const CrewKey& key, std::size_t host) const {
+  Reserve message = core.reserve_message(key.mesh, key.gang, core.crew(key.mesh, key.gang).hosts[host]);
+  if (!asks_for_something(message)) return std::nullopt;
+  return message;
+}
+
+Start JobCore::Gangs::start_of(const CrewKey& key, std::size_t host) const {
+  return core.start_message(key.mesh, key.gang, core.crew(key.mesh, key.gang).hosts[host]);
 }
 
 void JobCore::start_waiting_gangs() {
@@ -78,7 +87,7 @@ void JobCore::start_waiting_gangs() {
       const GangState& state = gang(MeshId(m), GangId(g));
       if (state.phase == GangPhase::kWaiting) {
         reserve_for(MeshId(m), GangId(g));
-      } else if (state.phase == GangPhase::kReserving && all_held(state)) {
+      } else if (crews_.all_held({MeshId(m), GangId(g)})) {
         start_gang(MeshId(m), GangId(g));  // its last answer came while another slot had no host
       }
     }
@@ -94,14 +103,8 @@ void JobCore::reserve_for(MeshId mesh, GangId g) {
   if (!free) return;
   GangState& state = gang(mesh, g);
   to(state, GangPhase::kReserving);
-  state.generation = Generation{state_.term, state.generation.counter + 1};
   begin_generation(state);
-  state.ports.assign(hosts.size(), HostPorts{});
-  for (std::size_t i = 0; i < hosts.size(); ++i) {
-    Reserve message = reserve_message(mesh, g, hosts[i]);
-    state.ports[i].held = !asks_for_something(message);
-    if (!state.ports[i].held) actions_.emplace_back(SendReserve{hosts[i], std::move(message)});
-  }
+  crews_.begin({mesh, g}, hosts, Instant::never());
 }
 
 // What a host has not is its failure, as if it had not started. Where a gang has started, its ranks stay, and the job
@@ -124,6 +127,7 @@ void JobCore::fail_start(MeshId mesh, HostId where, const std::string& what) {
         state.phase == GangPhase::kReserving && placement_.range_of(mesh, GangId(g), where).count > 0;
     if (!waits_here || !state.ever_ready) continue;
     to(state, GangPhase::kFailed);
+    crews_.forget({mesh, GangId(g)});
     state.failure.reset();
     say_of_gang(mesh, GangId(g), EventKind::kGangFailed, Severity::kWarning,
                 text("is given up: ", hosts_[where.value()].name, ": ", what,
@@ -154,7 +158,7 @@ void JobCore::choose_from(const PortSpan& ports, Reserve& message) const {
 }
 
 Reserve JobCore::reserve_message(MeshId mesh, GangId g, HostId where) const {
-  Reserve message = ports_to_hold({mesh_spec(mesh), placement_, gang(mesh, g)}, mesh, g, where);
+  Reserve message = ports_to_hold({mesh_spec(mesh), placement_, crew(mesh, g)}, mesh, g, where);
   const HostInventory& has = state_.hosts[where.value()].inventory;
   const Share share = resources_.gpus_of(mesh, placement_.range_of(mesh, g, where));
   for (std::uint32_t i = share.first; i < share.first + share.count && i < has.gpus.size(); ++i) {
@@ -172,7 +176,7 @@ void JobCore::on(const PortsReserved& event) {
     standbys_.reserved(event.host, reserved);
     return settle_crews();
   }
-  GangState& state = gang(reserved.mesh, reserved.gang);
+  const CrewKey key{reserved.mesh, reserved.gang};
   const Reserve asked = reserve_message(reserved.mesh, reserved.gang, event.host);
   if (!reserved.error.empty() || reserved.ports.size() != asked.count + asked.fixed.size()) {
     const std::string what = reserved.error.empty() ? "it answered with another number of ports" : reserved.error;
@@ -180,11 +184,10 @@ void JobCore::on(const PortsReserved& event) {
         reserved.mesh, event.host,
         text("could not reserve what mesh ", mesh_spec(reserved.mesh).name, " needs there: ", printable(what)));
   }
-  state.ports[*placement_.index_in_gang(reserved.mesh, reserved.gang, event.host)] = {.held = true,
-                                                                                      .ports = reserved.ports};
+  crews_.holds(event.host, reserved);
   if (!empty_slots().empty()) {
     waits_due_ = true;  // this may be the last answer that was waited for
-  } else if (all_held(state)) {
+  } else if (crews_.all_held(key)) {
     start_gang(reserved.mesh, reserved.gang);
   }
 }
@@ -193,33 +196,32 @@ void JobCore::start_gang(MeshId mesh, GangId g) {
   GangState& state = gang(mesh, g);
   to(state, GangPhase::kStarting);
   state.commits.resumed = state.commits.newest;
-  note_place(state.places, state.generation, placement_.hosts_of(mesh, g));
   for (const RankId& id : placement_.ranks_of(mesh, g)) {
     forget_owed(id);
     rank(id) = RankState{};
-    to(rank(id), RankStage::kStarting);
   }
+  crews_.start({mesh, g});
   std::vector<std::string> names;
   for (const HostId id : placement_.hosts_of(mesh, g)) {
     names.push_back(hosts_[id.value()].name);
-    actions_.emplace_back(SendStart{id, start_message(mesh, g, id)});
   }
   state.started_at = now_;
   EventDetails details = {{"hosts", fold_hostlist(names)}};
   if (state.commits.resumed) details.emplace_back("from_step", text(state.commits.resumed->step));
   if (state.furthest) details.emplace_back("furthest", text(*state.furthest));
   say_of_gang(mesh, g, EventKind::kGangStarting, Severity::kInfo,
-              text("is starting, generation ", state.generation.counter, from_checkpoint(state)), details);
+              text("is starting, generation ", crew(mesh, g).generation.counter, from_checkpoint(state)), details);
 }
 
 std::uint16_t JobCore::port_of_rank(RankId id, std::size_t index) const {
   const MeshSpec& spec = mesh_spec(id.mesh);
-  return port_of({spec, placement_, gang(id.mesh, spec.gang_of(id.rank))}, id, index);
+  return port_of({spec, placement_, crew_with(id)}, id, index);
 }
 
 RankStart JobCore::rank_start(RankId id) const {
   const MeshSpec& spec = mesh_spec(id.mesh);
   const GangState& state = gang(id.mesh, spec.gang_of(id.rank));
+  const Crew& crew = crew_with(id);
   const MeshTexts& texts = texts_[id.mesh.value()];
   const HostState& where = state_.hosts[placement_.host_of(id).value()];
   const HostInventory& inventory = where.inventory;
@@ -230,10 +232,10 @@ RankStart JobCore::rank_start(RankId id) const {
       .placement = placement_,
       .hosts = hosts_,
       .job_id = options_.job_id,
-      .generation = state.generation,
+      .generation = crew.generation,
       .restarts = state.restarts,
-      .master_port = master_port(state),
-      .error_file = text(logs, "/", spec.name, "/", id.rank.value(), ".", state.generation.counter, ".error.json"),
+      .master_port = master_port(crew),
+      .error_file = text(logs, "/", spec.name, "/", id.rank.value(), ".", crew.generation.counter, ".error.json"),
       .shell = options_.shell,
       .port = port,
       .texts = &texts,
@@ -250,7 +252,7 @@ RankStart JobCore::rank_start(RankId id) const {
   }
   for (const CompiledText& word : texts.argv) start.program.push_back(expand_for(word, sources, id).value);
   start.workdir = workdir_of(texts, sources, id);
-  start.ports = ports_of({spec, placement_, state}, id);
+  start.ports = ports_of({spec, placement_, crew}, id);
   if (spec.ready.kind == ReadyKind::kTcp) start.ready_port = start.ports[spec.ready.port];
   start.binding = resources_.binding_of(id, inventory);
   start.standby = standbys_.become(id);
@@ -260,7 +262,7 @@ RankStart JobCore::rank_start(RankId id) const {
 
 Start JobCore::start_message(MeshId mesh, GangId g, HostId where) const {
   const MeshSpec& spec = mesh_spec(mesh);
-  Start message{.mesh = mesh, .mesh_name = spec.name, .gang = g, .generation = gang(mesh, g).generation};
+  Start message{.mesh = mesh, .mesh_name = spec.name, .gang = g, .generation = crew(mesh, g).generation};
   message.furthest = gang(mesh, g).furthest;
   message.traced_by = spec_.drills ? TracedBy::kAnybody : TracedBy::kKeeper;
   message.orphan = spec.supervision.orphan;

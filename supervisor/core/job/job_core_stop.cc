@@ -7,7 +7,6 @@
 #include "supervisor/core/recovery/lifetime.h"
 #include "supervisor/core/state/gang_life.h"
 #include "supervisor/core/state/job_life.h"
-#include "supervisor/core/state/rank_life.h"
 #include "transport/base/assert.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/json.h"
@@ -153,7 +152,7 @@ void JobCore::check_ended() {
     if (coming && now_ < state_.drain_deadline) return;
     if (!incomplete.empty()) tell_incomplete_output(incomplete);
     for (const LastWords& words : incomplete) {
-      if (has_rank(words.rank)) rank(words.rank).output_complete = true;  // it is told
+      if (has_rank(words.rank)) crews_.forget_output(*crew_of(spec_, words.rank));  // it is told
     }
     for (HostState& host : state_.hosts) host.owed.clear();
     state_.drain_deadline = Instant::never();
@@ -188,7 +187,9 @@ void JobCore::stop_gang(MeshId mesh, GangId g, std::int32_t signal, Duration gra
   switch (state.phase) {
     case GangPhase::kWaiting:
     case GangPhase::kReserving:
-    case GangPhase::kParked: to(state, GangPhase::kStopped); return;  // no process was started
+    case GangPhase::kParked:  // no process was started
+      to(state, GangPhase::kStopped);
+      return crews_.forget({mesh, g});
     case GangPhase::kStarting:
     case GangPhase::kRunning:
       to(state, GangPhase::kStopping);
@@ -200,47 +201,29 @@ void JobCore::stop_gang(MeshId mesh, GangId g, std::int32_t signal, Duration gra
     case GangPhase::kFailed:
     case GangPhase::kStopped: return;
   }
-  state.stop_signal = signal;
-  state.stop_grace = grace;
-  state.stop_deadline = now_ + grace + limits::kKillDeadline + kStopMargin;
-  if (begins && grace > Duration::zero()) tell_stopping(mesh, g);
-  for (const HostId id : placement_.hosts_of(mesh, g)) {
-    Stop message = stop_message(mesh, g, id);
-    if (!message.ranks.empty()) actions_.emplace_back(SendStop{id, std::move(message)});
-  }
-  for (const RankId& id : placement_.ranks_of(mesh, g)) {
-    if (lives(rank(id).stage)) to(rank(id), RankStage::kStopping);
-  }
+  if (begins && grace > Duration::zero()) tell_stopping(mesh, g, signal, grace);
+  (void)crews_.stop({mesh, g}, {.signal = signal,
+                                .grace = grace,
+                                .deadline = now_ + grace + limits::kKillDeadline + kStopMargin,
+                                .again = true});
   check_gang(mesh, g);
-}
-
-Stop JobCore::stop_message(MeshId mesh, GangId g, HostId where) const {
-  const GangState& state = gang(mesh, g);
-  Stop message{.ranks = {}, .generation = state.generation, .signal = state.stop_signal, .grace = state.stop_grace};
-  for (const RankId& id : placement_.ranks_of(mesh, g, where)) {
-    if (lives(rank(id).stage)) message.ranks.push_back(id);
-  }
-  return message;
 }
 
 void JobCore::tell(MeshId mesh, GangId g, const Json& event) {
   for (const HostId id : placement_.hosts_of(mesh, g)) {
-    Tell message{.ranks = {}, .generation = gang(mesh, g).generation, .json = to_json(event)};
+    Tell message{.ranks = {}, .generation = crew(mesh, g).generation, .json = to_json(event)};
     for (const RankId& r : placement_.ranks_of(mesh, g, id)) {
-      if (rank(r).stage == RankStage::kRunning) message.ranks.push_back(r);
+      if (member(r).stage == RankStage::kRunning) message.ranks.push_back(r);
     }
     if (!message.ranks.empty()) actions_.emplace_back(SendTell{id, std::move(message)});
   }
 }
 
 // As a keeper says it that stops a rank by itself (monarch-rank(7)).
-void JobCore::tell_stopping(MeshId mesh, GangId g) {
-  const GangState& state = gang(mesh, g);
+void JobCore::tell_stopping(MeshId mesh, GangId g, std::int32_t signal, Duration grace) {
   tell(mesh, g,
-       Json::object({{"v", 1},
-                     {"event", "stopping"},
-                     {"signal", state.stop_signal},
-                     {"grace_milliseconds", state.stop_grace.count_milliseconds()}}));
+       Json::object(
+           {{"v", 1}, {"event", "stopping"}, {"signal", signal}, {"grace_milliseconds", grace.count_milliseconds()}}));
 }
 
 // Ranks of other gangs go on; those that talk to the failed one may want to know before their connections say so.
@@ -252,7 +235,7 @@ void JobCore::tell_peers_of(MeshId mesh, GangId g, const char* what) {
                                    {"event", what},
                                    {"mesh", mesh_spec(mesh).name},
                                    {"gang", g.value()},
-                                   {"generation", gang(mesh, g).generation.counter},
+                                   {"generation", crew(mesh, g).generation.counter},
                                    {"rank_count", lost.count},
                                    {"ranks", std::move(ranks)}});
   each_gang([&](MeshId other, GangId other_gang) {
@@ -268,9 +251,9 @@ void JobCore::signal_peer(MeshId mesh, GangId g) {
   const int number = mesh_spec(mesh).supervision.on_peer_lost;
   if (number == 0) return;
   for (const HostId id : placement_.hosts_of(mesh, g)) {
-    Signal message{.ranks = {}, .generation = gang(mesh, g).generation, .number = number};
+    Signal message{.ranks = {}, .generation = crew(mesh, g).generation, .number = number};
     for (const RankId& r : placement_.ranks_of(mesh, g, id)) {
-      if (rank(r).stage == RankStage::kRunning) message.ranks.push_back(r);
+      if (member(r).stage == RankStage::kRunning) message.ranks.push_back(r);
     }
     if (!message.ranks.empty()) actions_.emplace_back(SendSignal{id, std::move(message)});
   }

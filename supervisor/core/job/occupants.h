@@ -5,8 +5,6 @@
 //
 // Thread: pure functions.
 
-#include <algorithm>
-
 #include "supervisor/core/spec/placement.h"
 #include "supervisor/core/state/job_state.h"
 
@@ -15,9 +13,11 @@ namespace monarch {
 inline bool somebody_lives_on(const JobState& state, const Placement& placement, HostId host) {
   for (std::uint32_t m = 0; m < state.meshes.size(); ++m) {
     const RankRange here = placement.ranks_on(MeshId(m), host);
-    const auto first = state.meshes[m].ranks.begin() + here.first;
-    const auto last = first + here.count;
-    if (std::any_of(first, last, [](const RankState& rank) { return lives(rank.stage); })) return true;
+    const std::vector<Crew>& gangs = state.crews[m];
+    for (std::uint32_t r = here.first; r < here.first + here.count; ++r) {
+      const std::size_t size = gangs.front().members.size();
+      if (lives(gangs[r / size].members[r % size].stage)) return true;
+    }
   }
   return false;
 }

@@ -5,7 +5,7 @@ namespace monarch {
 namespace {
 
 // As its callers see it: one whose gang is being stopped is not called any more.
-RosterState standing_of(const MeshSpec& mesh, const GangState& gang, const RankState& rank) {
+RosterState standing_of(const MeshSpec& mesh, const GangState& gang, const RankState& rank, RankStage stage) {
   switch (gang.phase) {
     case GangPhase::kDone:
     case GangPhase::kStopped: return RosterState::kEnded;
@@ -20,8 +20,8 @@ RosterState standing_of(const MeshSpec& mesh, const GangState& gang, const RankS
     case GangPhase::kStopping: break;
     case GangPhase::kStarting:
     case GangPhase::kRunning:
-      if (rank.stage == RankStage::kEnded) return RosterState::kEnded;  // and its gang did not fail with that
-      if (rank.stage == RankStage::kRunning && rank.ready && !rank.reaped) return RosterState::kUp;
+      if (stage == RankStage::kEnded) return RosterState::kEnded;  // and its gang did not fail with that
+      if (stage == RankStage::kRunning && rank.ready && !rank.reaped) return RosterState::kUp;
       break;
   }
   return gang.ever_ready || gang.restarts > 0 ? RosterState::kDown : RosterState::kStarting;
@@ -36,13 +36,15 @@ void add_ranks(const RosterSource& source, MeshId id, std::vector<RosterRun>& ru
   const MeshSpec& mesh = source.spec.meshes[id.value()];
   const MeshState& state = source.state.meshes[id.value()];
   for (std::uint32_t rank = 0; rank < state.ranks.size(); ++rank) {
-    const GangState& gang = state.gangs[mesh.gang_of(Rank(rank)).value()];
+    const GangId g = mesh.gang_of(Rank(rank));
+    const GangState& gang = state.gangs[g.value()];
+    const Crew& crew = crew_in(source.state, id, g);
     RosterRun next{.mesh = id,
                    .first = Rank(rank),
                    .count = 1,
                    .host = source.placement.host_of({id, Rank(rank)}),
-                   .generation = gang.generation,
-                   .state = standing_of(mesh, gang, state.ranks[rank])};
+                   .generation = crew.generation,
+                   .state = standing_of(mesh, gang, state.ranks[rank], crew.members[rank % mesh.gang_size()].stage)};
     if (!runs.empty() && continues(runs.back(), next)) {
       ++runs.back().count;
     } else {

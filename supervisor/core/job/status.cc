@@ -37,8 +37,8 @@ std::string phase_name(HostPhase phase) {
   return "";
 }
 
-std::string stage_name(const RankState& rank) {
-  switch (rank.stage) {
+std::string stage_name(const RankState& rank, RankStage stage) {
+  switch (stage) {
     case RankStage::kPending: return "pending";
     case RankStage::kStarting: return "starting";
     case RankStage::kRunning: return "running";
@@ -184,24 +184,26 @@ JobStatus status_of(const JobCore& core, const std::string& job_id, Instant now)
     for (const Dimension& dim : spec.dims) mesh.dims.emplace_back(dim.name, dim.size);
     const RestartPolicy& restart = spec.supervision.restart;
     mesh.restart = {.max = restart.max, .window_milliseconds = restart.window.count_milliseconds()};
-    for (const GangState& gang : state.meshes[m].gangs) {
+    for (std::uint32_t g = 0; g < spec.gangs(); ++g) {
+      const GangState& gang = state.meshes[m].gangs[g];
       mesh.gangs.push_back({.phase = gang_phase_name(gang),
-                            .generation = gang.generation.counter,
+                            .generation = core.crew(MeshId(m), GangId(g)).generation.counter,
                             .restarts = gang.restarts,
                             .failures = still_count(gang.failures, restart.window, now)});
     }
     mesh.rank_milliseconds = time_of(state.meshes[m], spec.gang_size(), now);
     for (std::uint32_t r = 0; r < spec.size(); ++r) {
       const RankState& rank = state.meshes[m].ranks[r];
+      const CrewMember& member = core.member({MeshId(m), Rank(r)});
       const GangState& gang = state.meshes[m].gangs[spec.gang_of(Rank(r)).value()];
-      mesh.ranks.push_back(
-          {.rank = r,
-           .phase = rank.stage == RankStage::kPending ? waiting_name(core, gang, MeshId(m), Rank(r)) : stage_name(rank),
-           .host = core.hosts()[core.place_of({MeshId(m), Rank(r)}).value()].name,
-           .generation = gang.generation.counter,
-           .pid = rank.pid,
-           .end = rank.reaped ? describe_end(rank.end) : std::string(),
-           .ready = rank.ready && lives(rank.stage)});
+      mesh.ranks.push_back({.rank = r,
+                            .phase = member.stage == RankStage::kPending ? waiting_name(core, gang, MeshId(m), Rank(r))
+                                                                         : stage_name(rank, member.stage),
+                            .host = core.hosts()[core.place_of({MeshId(m), Rank(r)}).value()].name,
+                            .generation = core.crew_with({MeshId(m), Rank(r)}).generation.counter,
+                            .pid = member.pid,
+                            .end = rank.reaped ? describe_end(rank.end) : std::string(),
+                            .ready = rank.ready && lives(member.stage)});
     }
     for (std::uint32_t g = 0; g < spec.gangs(); ++g) {
       const std::optional<GangCheckpoint>& newest = state.meshes[m].gangs[g].commits.newest;

@@ -16,11 +16,11 @@ bool is_told_of(const MeshSpec& mesh, const GangState& gang) {
   return !mesh.sidecar && !has_ended(gang.phase) && !for_good;
 }
 
-VaultGang told_of(MeshId mesh, GangId id, const GangState& gang) {
-  VaultGang told{.mesh = mesh, .gang = id, .generation = gang.generation.counter};
+VaultGang told_of(MeshId mesh, GangId id, const GangState& gang, Generation generation) {
+  VaultGang told{.mesh = mesh, .gang = id, .generation = generation.counter};
   if (gang.commits.newest) told.committed = gang.commits.newest->step;
   if (gang.commits.resumed) told.resumed = gang.commits.resumed->step;
-  told.passed = passed_step(gang.commits, gang.generation);
+  told.passed = passed_step(gang.commits, generation);
   return told;
 }
 
@@ -58,7 +58,10 @@ VaultTable common_vault_table(const VaultView& view) {
     table.meshes.push_back({.name = mesh.name, .gang_size = mesh.gang_size()});
     const std::vector<GangState>& gangs = view.state.meshes[m].gangs;
     for (std::uint32_t g = 0; g < gangs.size(); ++g) {
-      if (is_told_of(mesh, gangs[g])) table.gangs.push_back(told_of(MeshId(m), GangId(g), gangs[g]));
+      if (is_told_of(mesh, gangs[g])) {
+        table.gangs.push_back(
+            told_of(MeshId(m), GangId(g), gangs[g], crew_in(view.state, MeshId(m), GangId(g)).generation));
+      }
     }
   }
   for (std::uint32_t i = 0; i < view.state.hosts.size(); ++i) {

@@ -53,6 +53,7 @@ void Preparations::tend() {
 void Preparations::begin(HostId id) {
   mine_[id.value()] = Preparation{.reached = PrepareStage::kRunning, .began = basis_.now, .ended_because = {}};
   crews_.begin(key_of(id), {id}, basis_.now + basis_.spec.prepare().timeout);
+  crews_.start(key_of(id));
   const std::string& name = basis_.name_of(id);
   JobEvent event =
       basis_.event(EventKind::kHostPreparing, Severity::kInfo,
@@ -79,7 +80,8 @@ Start Preparations::start_of(const CrewKey& key, std::size_t) const {
 }
 
 void Preparations::stop(HostId id, const std::string& why) {
-  if (crews_.stop(key_of(id)) && mine_[id.value()].ended_because.empty()) mine_[id.value()].ended_because = why;
+  if (crews_.stop(key_of(id), basis_.stop_beside(15)) && mine_[id.value()].ended_because.empty())
+    mine_[id.value()].ended_because = why;
 }
 
 void Preparations::stop_all() {

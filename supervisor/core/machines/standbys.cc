@@ -68,12 +68,17 @@ void Standbys::begin(MeshId m, std::uint32_t s, std::vector<HostId> hosts) {
   for (const HostId id : hosts) names.push_back(basis_.name_of(id));
   crews_.begin(key_of(m, s), std::move(hosts), basis_.now + basis_.spec.start_timeout);
   say(m, s, EventKind::kStandbyStarting, Severity::kInfo, text("is starting on ", join(names, ", ")));
+  if (crews_.all_held(key_of(m, s))) crews_.start(key_of(m, s));
 }
 
 void Standbys::reserved(HostId host, const Reserved& reserved) {
-  if (reserved.error.empty()) return crews_.holds(host, reserved);
-  failed(*mesh_of_standby(basis_.spec, reserved.mesh), reserved.gang.value(),
-         text("could not reserve what it needs on ", basis_.name_of(host), ": ", printable(reserved.error)));
+  const CrewKey key{reserved.mesh, reserved.gang};
+  if (!reserved.error.empty()) {
+    return failed(*mesh_of_standby(basis_.spec, key.mesh), key.gang.value(),
+                  text("could not reserve what it needs on ", basis_.name_of(host), ": ", printable(reserved.error)));
+  }
+  crews_.holds(host, reserved);
+  if (crews_.all_held(key)) crews_.start(key);
 }
 
 void Standbys::heard(const CrewPlace& place, HostId host, const RankReport& report) {
@@ -107,7 +112,7 @@ void Standbys::failed(MeshId m, std::uint32_t s, const std::string& why) {
 }
 
 void Standbys::stop(MeshId m, std::uint32_t s) {
-  if (!crews_.stop(key_of(m, s))) return;
+  if (!crews_.stop(key_of(m, s), basis_.stop_beside(basis_.mesh(m).stop.signal))) return;
   // Nothing starts where it has not ended, whatever ports are on their way (I18).
   if (const auto place = std::exchange(mine(m, s).place, std::nullopt)) left_.emplace_back(m, *place);
   look(m, s);
@@ -132,7 +137,8 @@ void Standbys::look(MeshId m, std::uint32_t s) {
 
 void Standbys::lose(HostId id) {
   each([&](MeshId m, std::uint32_t s) {
-    if (!crews_.lose(key_of(m, s), id)) return;
+    const bool asked = crew_of(m, s).phase == CrewPhase::kReserving && monarch::is_on(crew_of(m, s), id);
+    if (!crews_.lose(key_of(m, s), id) && !asked) return;
     failed(m, s, text("its host ", basis_.name_of(id), " was lost"));
     look(m, s);
   });
@@ -199,7 +205,7 @@ void Standbys::is_placed(MeshId m, GangId g) {
   if (!s || waits(basis_.state.meshes[m.value()].gangs[g.value()].phase)) return;
   const std::vector<RankId> placed = basis_.placement.ranks_of(m, g);
   for (std::size_t i = 0; i < placed.size(); ++i) {
-    const RankState& became = basis_.state.meshes[m.value()].ranks[placed[i].rank.value()];
+    const CrewMember& became = crews_.at({m, g}).members[i];
     const bool left = became.pid == 0 && became.stage == RankStage::kEnded;
     if (!left) crews_.lose_member(key_of(m, *s), i);
   }

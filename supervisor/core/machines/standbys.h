@@ -25,10 +25,9 @@ class Standbys final : public CrewKind {
   Standbys(const CoreBasis& basis, std::vector<std::vector<StandbyState>>& mine, Crews& crews);
 
   // standbys_orders.cc
-  Reserve reserve_of(const CrewKey& key, std::size_t host) const override;
+  std::optional<Reserve> reserve_of(const CrewKey& key, std::size_t host) const override;
   Start start_of(const CrewKey& key, std::size_t host) const override;
-  std::int32_t stop_signal(const CrewKey& key) const override;
-  bool waits_at_gate() const override { return true; }
+  bool stands_by() const override { return true; }
   std::string name_of(const CrewKey& key) const override;
 
   // Does one live on this host, but for one that has this gang's place?

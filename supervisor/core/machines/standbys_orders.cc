@@ -10,12 +10,8 @@ std::string Standbys::name_of(const CrewKey& key) const {
   return text("standby ", key.gang.value(), " of ", basis_.mesh(*mesh_of_standby(basis_.spec, key.mesh)).name);
 }
 
-std::int32_t Standbys::stop_signal(const CrewKey& key) const {
-  return basis_.mesh(*mesh_of_standby(basis_.spec, key.mesh)).stop.signal;
-}
-
 // Its ranks' GPUs, as its gang's would be reserved there: another job must not get them meanwhile.
-Reserve Standbys::reserve_of(const CrewKey& key, std::size_t host) const {
+std::optional<Reserve> Standbys::reserve_of(const CrewKey& key, std::size_t host) const {
   const MeshId m = *mesh_of_standby(basis_.spec, key.mesh);
   const Crew& crew = crews_.at(key);
   const std::uint32_t per_host = basis_.mesh(m).per_host();
@@ -26,6 +22,7 @@ Reserve Standbys::reserve_of(const CrewKey& key, std::size_t host) const {
   for (std::uint32_t i = share.first; i < share.first + share.count && i < has.size(); ++i) {
     message.gpus.push_back(has[i].uuid);
   }
+  if (message.gpus.empty()) return std::nullopt;
   return message;
 }
 

@@ -84,6 +84,11 @@ namespace {
 
 std::uint32_t mesh_count(const JobSpec& spec) { return static_cast<std::uint32_t>(spec.meshes.size()); }
 
+std::uint32_t members_per_host(const JobSpec& spec, MeshId mesh) {
+  const MeshId like = mesh_of_standby(spec, mesh).value_or(mesh);
+  return like.value() < mesh_count(spec) ? spec.meshes[like.value()].per_host() : 1;
+}
+
 }  // namespace
 
 MeshId prepare_mesh(const JobSpec& spec) { return MeshId(mesh_count(spec)); }
@@ -97,17 +102,33 @@ std::optional<MeshId> mesh_of_standby(const JobSpec& spec, MeshId mesh) {
 }
 
 std::uint32_t crew_size(const JobSpec& spec, MeshId mesh) {
+  if (mesh.value() < mesh_count(spec)) return spec.meshes[mesh.value()].gang_size();
   const auto of = mesh_of_standby(spec, mesh);
   return of ? spec.meshes[of->value()].gang_size() : 1;
 }
 
 std::uint32_t crew_count(const JobSpec& spec, MeshId mesh) {
+  if (mesh.value() < mesh_count(spec)) return spec.meshes[mesh.value()].gangs();
   if (const auto of = mesh_of_standby(spec, mesh)) return spec.meshes[of->value()].standby_gangs;
   return mesh == prepare_mesh(spec) && !spec.prepare().program.empty() ? spec.pool_size() : 0;
 }
 
 RankId crew_rank(const JobSpec& spec, const CrewPlace& place) {
   return {place.key.mesh, Rank(place.key.gang.value() * crew_size(spec, place.key.mesh) + place.index)};
+}
+
+std::size_t crew_host(const JobSpec& spec, const CrewPlace& place) {
+  const std::uint32_t per_host = members_per_host(spec, place.key.mesh);
+  const std::uint32_t first = place.key.gang.value() * crew_size(spec, place.key.mesh);
+  return (first + place.index) / per_host - first / per_host;
+}
+
+std::pair<std::uint32_t, std::uint32_t> crew_members_on(const JobSpec& spec, const CrewKey& key, std::size_t host) {
+  const std::uint32_t per_host = members_per_host(spec, key.mesh);
+  const std::uint32_t size = crew_size(spec, key.mesh);
+  const std::uint32_t first = key.gang.value() * size;
+  const std::uint32_t here = (first / per_host + static_cast<std::uint32_t>(host)) * per_host;
+  return {std::max(here, first) - first, std::min(here + per_host, first + size) - first};
 }
 
 std::optional<CrewPlace> crew_of(const JobSpec& spec, RankId rank) {

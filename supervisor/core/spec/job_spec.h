@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "supervisor/core/spec/launch_spec.h"
@@ -251,9 +252,9 @@ std::vector<RankId> ranks_with_input(const JobSpec& spec);
 // has of the workspace, in a place that only the host knows; virtual hosts have the workspace itself.
 std::string base_directory(const JobSpec& spec);
 
-// Beside the gangs of the spec's meshes other crews run, in meshes behind these, which nothing else of the job counts:
-// what warms a spare, a crew of one rank for each host, by its number; then standby gangs, for each mesh of the spec in
-// a mesh of their own. Ranks of a crew follow those of the crew before it.
+// Crews: the gangs of the spec's meshes; and in meshes behind these, which nothing else of the job counts: what warms a
+// spare, a crew of one rank for each host, by its number; then standby gangs, for each mesh of the spec in a mesh of
+// their own. Ranks of a crew follow those of the crew before it.
 struct CrewKey {
   MeshId mesh;
   GangId gang;
@@ -267,11 +268,13 @@ inline constexpr std::string_view kPrepareMesh = "spares-prepare";  // no mesh o
 MeshId prepare_mesh(const JobSpec& spec);
 MeshId standby_mesh(const JobSpec& spec, MeshId of);
 std::optional<MeshId> mesh_of_standby(const JobSpec& spec, MeshId mesh);  // of which mesh; nothing: no standby gangs'
-// Of a mesh behind the spec's.
 std::uint32_t crew_size(const JobSpec& spec, MeshId mesh);
 std::uint32_t crew_count(const JobSpec& spec, MeshId mesh);
 RankId crew_rank(const JobSpec& spec, const CrewPlace& place);
-std::optional<CrewPlace> crew_of(const JobSpec& spec, RankId rank);  // nothing: a rank of the spec's, or nobody's
+std::size_t crew_host(const JobSpec& spec, const CrewPlace& place);  // on which of its crew's hosts, from the first
+// Its members on one of its hosts: from the first until behind the last.
+std::pair<std::uint32_t, std::uint32_t> crew_members_on(const JobSpec& spec, const CrewKey& key, std::size_t host);
+std::optional<CrewPlace> crew_of(const JobSpec& spec, RankId rank);  // nothing: nobody's
 // By MeshId, those behind the meshes of the spec included: folders of output.
 std::vector<std::string> log_mesh_names(const JobSpec& spec);
 

@@ -47,14 +47,22 @@ struct CrewMember {
   bool output_complete = false;
 };
 
+// What one host holds for a crew.
+struct HostPorts {
+  bool held = false;                 // it has answered
+  std::vector<std::uint16_t> ports;  // as Reserved has them
+};
+
 struct Crew {
   CrewPhase phase = CrewPhase::kWaiting;
-  Generation generation;                // the newest that was decided
-  std::vector<HostId> hosts;            // in the order of its members, as many of them on each
-  std::vector<HostId> held;             // kReserving: hosts that hold what it needs
-  std::vector<CrewMember> members;      // kReserving and later
+  Generation generation;         // the newest that was decided
+  std::vector<HostId> hosts;     // in the order of its members
+  std::vector<HostPorts> ports;  // of each of these
+  std::vector<CrewMember> members;
   Instant deadline = Instant::never();  // until it is up, as its kind says; kStopping: when its hosts are given up
   Duration late_before;                 // as of JobState
+  std::int32_t stop_signal = 15;        // of the stop that was ordered
+  Duration stop_grace;                  // likewise
   std::vector<PastPlace> places;        // of its generations
 };
 

@@ -32,9 +32,8 @@ std::string shape_of(const MeshSpec& mesh) {
   return text(mesh.size(), " ranks (", join(dims, ", "), ") in ", mesh.gangs(), mesh.gangs() == 1 ? " gang" : " gangs");
 }
 
-bool have_begun(const MeshState& mesh) {
-  return std::any_of(mesh.gangs.begin(), mesh.gangs.end(),
-                     [](const GangState& gang) { return gang.generation.counter > 0; });
+bool have_begun(const std::vector<Crew>& gangs) {
+  return std::any_of(gangs.begin(), gangs.end(), [](const Crew& crew) { return crew.generation.counter > 0; });
 }
 
 // For people: the first few.
@@ -59,8 +58,9 @@ Inheritance inherit(const JobSpec& spec, const JobSpec& before, const JobState& 
   for (std::uint32_t b = 0; b < before.meshes.size() && b < state.meshes.size(); ++b) {
     const MeshSpec& had = before.meshes[b];
     const MeshState& known = state.meshes[b];
+    const std::vector<Crew>& crews = state.crews[b];
     const auto mesh = mesh_called(spec, had.name);
-    if (!have_begun(known)) continue;
+    if (!have_begun(crews)) continue;
     if (!mesh) {
       all.lost.push_back(text("mesh ", had.name, " is none of this job's"));
       continue;
@@ -69,7 +69,7 @@ Inheritance inherit(const JobSpec& spec, const JobSpec& before, const JobState& 
     if (has.dims != had.dims || has.gangs() != had.gangs()) {
       all.lost.push_back(text("mesh ", had.name, " begins anew: it had ", shape_of(had), ", and has ", shape_of(has)));
       std::uint64_t highest = 0;
-      for (const GangState& gang : known.gangs) highest = std::max(highest, gang.generation.counter);
+      for (const Crew& crew : crews) highest = std::max(highest, crew.generation.counter);
       for (std::uint32_t g = 0; g < has.gangs(); ++g) {
         all.gangs.push_back({.mesh = *mesh, .gang = GangId(g), .generation = highest});
       }
@@ -77,10 +77,10 @@ Inheritance inherit(const JobSpec& spec, const JobSpec& before, const JobState& 
     }
     for (std::uint32_t g = 0; g < known.gangs.size(); ++g) {
       const GangState& gang = known.gangs[g];
-      if (gang.generation.counter == 0) continue;
+      if (crews[g].generation.counter == 0) continue;
       InheritedGang one{.mesh = *mesh,
                         .gang = GangId(g),
-                        .generation = gang.generation.counter,
+                        .generation = crews[g].generation.counter,
                         .furthest = std::max(gang.furthest, gang.reached),
                         .checkpoint = gang.commits.newest};
       if (one.checkpoint && was_in_memory(*one.checkpoint)) {

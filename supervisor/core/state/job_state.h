@@ -120,15 +120,12 @@ struct HostState {
 };
 
 struct RankState {
-  RankStage stage = RankStage::kPending;
-  std::int32_t pid = 0;
   RankEnd end;
   Instant ended_at;
-  bool ending = false;  // its exit has begun: it can be long at it
-  bool ready = false;   // it was, and stays so
-  bool reaped = false;  // end is known; its tree may not be empty yet
-  bool output_complete = false;
-  std::uint64_t stdout_bytes = 0;  // final, once output_complete
+  bool ending = false;             // its exit has begun: it can be long at it
+  bool ready = false;              // it was, and stays so
+  bool reaped = false;             // end is known; its tree may not be empty yet
+  std::uint64_t stdout_bytes = 0;  // final, once its output is complete
   std::uint64_t stderr_bytes = 0;
   std::optional<std::uint64_t> step;  // that it named last, at its end
   bool suspended = false;             // by `monarch signal`; until the same lets it go on
@@ -151,12 +148,6 @@ constexpr GangPhase monarch_enum_max(GangPhase) { return GangPhase::kParked; }
 inline bool waits(GangPhase phase) { return phase == GangPhase::kWaiting || phase == GangPhase::kReserving; }
 inline bool runs(GangPhase phase) { return phase == GangPhase::kStarting || phase == GangPhase::kRunning; }
 
-// What one host of a gang holds for it.
-struct HostPorts {
-  bool held = false;                 // it has answered
-  std::vector<std::uint16_t> ports;  // as Reserved has them
-};
-
 // The same rank, at the same step, again.
 struct Crash {
   RankId rank;
@@ -166,17 +157,12 @@ struct Crash {
 
 struct GangState {
   GangPhase phase = GangPhase::kWaiting;
-  Generation generation;                      // the newest that was decided
-  std::vector<HostPorts> ports;               // of each of its hosts, from the first
   bool was_ready = false;                     // every rank of it, in this generation
   std::vector<EndedRank> ends;                // of this generation, in order of arrival
   Instant cause_deadline = Instant::never();  // kFailing: when the first cause is decided
   bool cause_decided = false;
   bool host_lost = false;  // kFailing: one of its hosts
   HostId lost_host;
-  Instant stop_deadline = Instant::never();  // when hosts that still hold ranks of it are destroyed
-  Duration stop_grace;                       // of the stop that was ordered
-  std::int32_t stop_signal = 15;
   bool ever_ready = false;         // every rank of it, in any generation
   std::vector<HostId> fenced_by;   // kWaiting: hosts on which the generation before may still act
   Instant not_before;              // kWaiting: back-off, and the fence of what may still act
@@ -199,7 +185,6 @@ struct GangState {
   bool caught_up = false;                   // one of this generation is past `furthest`
   Ledger time;                              // where it went, over all its generations
   GangCommits commits;                      // over all its generations
-  std::vector<PastPlace> places;            // of those that were started
   Instant waits_since;                      // kWaiting, kParked while the job runs
   Instant remind_at = Instant::never();     // when it is said again for whom it waits
 };
@@ -224,7 +209,7 @@ struct JobState {
   std::vector<HostState> hosts;
   std::vector<HostId> slots;  // of the placement: the host of each
   std::vector<MeshState> meshes;
-  std::vector<std::vector<Crew>> crews;             // of each mesh behind the spec's
+  std::vector<std::vector<Crew>> crews;             // of each mesh, those behind the spec's included
   std::vector<Preparation> preparations;            // of each host; empty: spares are not warmed
   std::vector<std::vector<StandbyState>> standbys;  // of each mesh
   std::optional<Verdict> verdict;                   // known before the job has ended
@@ -263,6 +248,10 @@ inline bool is_coming(const HostState& host) {
 inline bool may_serve(const HostState& host) {
   if (host.standing != HostStanding::kGood) return false;
   return is_coming(host) || (host.phase == HostPhase::kJoined && !host.wedged && !host.shutdown_told && !host.failing);
+}
+
+inline const Crew& crew_in(const JobState& state, MeshId mesh, GangId gang) {
+  return state.crews[mesh.value()][gang.value()];
 }
 
 inline PrepareStage prepare_stage(const JobState& state, HostId host) {

@@ -20,17 +20,10 @@ bool may_follow(RankStage before, RankStage next) {
   return false;
 }
 
-namespace {
-
-void become(RankStage& stage, RankStage next) {
-  MONARCH_ASSERT_BECAUSE(may_follow(stage, next), "a rank has one process at a time, and what has ended has ended");
-  stage = next;
+void to(CrewMember& member, RankStage next) {
+  MONARCH_ASSERT_BECAUSE(may_follow(member.stage, next),
+                         "a rank has one process at a time, and what has ended has ended");
+  member.stage = next;
 }
-
-}  // namespace
-
-void to(RankState& rank, RankStage next) { become(rank.stage, next); }
-
-void to(CrewMember& member, RankStage next) { become(member.stage, next); }
 
 }  // namespace monarch

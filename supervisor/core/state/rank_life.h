@@ -17,7 +17,6 @@ namespace monarch {
 
 bool may_follow(RankStage before, RankStage next);
 
-void to(RankState& rank, RankStage next);
 void to(CrewMember& member, RankStage next);
 
 }  // namespace monarch

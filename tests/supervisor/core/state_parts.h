@@ -38,6 +38,16 @@ auto& host(State& state, HostId host) {
   return state.hosts[host.value()];
 }
 
+template <class State>
+auto& crew(State& state, MeshId mesh, GangId gang) {
+  return state.crews[mesh.value()][gang.value()];
+}
+inline const CrewMember& member(const JobState& state, RankId rank) {
+  const auto& gangs = state.crews[rank.mesh.value()];
+  const std::size_t size = gangs.front().members.size();
+  return gangs[rank.rank.value() / size].members[rank.rank.value() % size];
+}
+
 // Which this rank is of.
 inline const GangState& gang_with(const JobCore& core, RankId rank) {
   return gang(core.state(), rank.mesh, core.spec().meshes[rank.mesh.value()].gang_of(rank.rank));

@@ -12,9 +12,9 @@ namespace {
 TEST(CoreRecords, HoldTheLargestJobInASnapshotWhateverItsRanksCallTheirCheckpoints) {
   constexpr std::size_t kRanks = limits::kRanksPerJob;
   const std::string third(kCommitNamesBytes / kRanks / 3, 'x');
-  GangState gang{.generation = {Term(1), 1}};
+  GangState gang;
   gang.commits.newest =
-      GangCheckpoint{.step = 1, .generation = gang.generation, .what = std::vector<std::string>(kRanks, third)};
+      GangCheckpoint{.step = 1, .generation = {Term(1), 1}, .what = std::vector<std::string>(kRanks, third)};
   gang.commits.resumed = gang.commits.newest;
   std::vector<RankCommit> ahead(GangCommits::kAhead, {.step = 2, .what = {}});
   ahead.front().what = third;
@@ -22,9 +22,14 @@ TEST(CoreRecords, HoldTheLargestJobInASnapshotWhateverItsRanksCallTheirCheckpoin
   JobState state;
   state.hosts.resize(limits::kHostsPerJob);
   MeshState mesh;
-  mesh.ranks.assign(kRanks, RankState{.pid = 1, .ended_at = Instant::never()});
+  mesh.ranks.assign(kRanks, RankState{.ended_at = Instant::never()});
   mesh.gangs.push_back(std::move(gang));
   state.meshes.push_back(std::move(mesh));
+  Crew crew{.generation = {Term(1), 1}};
+  crew.hosts.resize(limits::kHostsPerJob);
+  crew.ports.assign(limits::kHostsPerJob, HostPorts{.held = true, .ports = {29'500}});
+  crew.members.assign(kRanks, CrewMember{.pid = 1});
+  state.crews = {{crew}};
   EXPECT_LE(encode_job_state(state).size(), limits::kSnapshotBytes);
 }
 

@@ -50,7 +50,7 @@ class InputDeskTest : public ::testing::Test {
   void take(std::uint32_t rank, std::uint64_t offset, bool over = false) {
     const RankId id{MeshId(0), Rank(rank)};
     desk_->taken(job_->core.placement().host_of(id),
-                 {.process = {id, job_->gang(rank).generation}, .offset = offset, .over = over});
+                 {.process = {id, job_->crew(rank).generation}, .offset = offset, .over = over});
   }
   std::vector<std::string> answers() { return std::exchange(answers_, {}); }
   std::vector<std::pair<HostId, Input>> sent() { return std::exchange(sent_, {}); }
@@ -104,7 +104,7 @@ TEST_F(InputDeskTest, GoesOnWithARankThatIsStartedAgain) {
   job_->run_all();
   give(0, "one\n");
   job_->ended(0, killed(9));
-  ASSERT_EQ(job_->gang(0).generation.counter, 2U);
+  ASSERT_EQ(job_->crew(0).generation.counter, 2U);
   (void)sent();
   pass(InputDesk::kAgain);
   EXPECT_TRUE(sent().empty()) << "it does not run yet";

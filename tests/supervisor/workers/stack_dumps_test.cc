@@ -55,7 +55,7 @@ TEST(StackDumps, BringWhatTheHostSaysToWhoAsked) {
   a.dumps.ask({.rank = kOther, .limit = Duration::seconds(3), .native = true}, a.answer());
   ASSERT_EQ(a.sent.size(), 1U);
   EXPECT_EQ(a.sent[0].first, HostId(1));
-  EXPECT_EQ(a.sent[0].second.process, (Incarnation{kOther, a.driver.gang(0).generation}));
+  EXPECT_EQ(a.sent[0].second.process, (Incarnation{kOther, a.driver.crew(0).generation}));
   EXPECT_EQ(a.sent[0].second.limit, Duration::seconds(3));
   EXPECT_GE(a.sent[0].second.patience, Duration::seconds(3)) << "no shorter than the limit";
   EXPECT_TRUE(a.sent[0].second.native);

@@ -66,7 +66,7 @@ class VaultDeskTest : public ::testing::Test {
   }
   void commit(std::uint32_t gang, std::uint64_t step_number) {
     step(CheckpointCommitted{.host = HostId(gang),
-                             .process = {{MeshId(0), Rank(gang)}, job_.gang(gang).generation},
+                             .process = {{MeshId(0), Rank(gang)}, job_.crew(gang).generation},
                              .commit = {.number = step_number, .step = step_number, .what = "vault"}});
   }
   void pass(Duration time) { now_ = now_ + time; }

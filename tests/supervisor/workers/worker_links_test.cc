@@ -121,7 +121,7 @@ class Links {
   }
   fixtures::Driver& driver() { return driver_; }
   bool until(const std::function<bool()>& done) { return lab_.until(done); }
-  const RankState& state(RankId rank) const { return state_parts::rank(driver_.core.state(), rank); }
+  const CrewMember& member(RankId rank) const { return driver_.core.member(rank); }
 
   std::vector<std::pair<HostId, bool>> goodbyes;
   std::vector<std::pair<HostId, VaultReport>> vaults;
@@ -280,7 +280,7 @@ TEST(WorkerLinks, KeepTooManyPortsOutOfTheJournal) {
   Links job(false, fixtures::job_that_recovers(2, 1, 4));
   job.driver().fail_gang(kFirst, fixtures::exited(7));
   ASSERT_EQ(job.driver().gang(0).phase, GangPhase::kReserving);
-  Reserved many{.mesh = MeshId(0), .gang = GangId(0), .generation = job.driver().gang(0).generation};
+  Reserved many{.mesh = MeshId(0), .gang = GangId(0), .generation = job.driver().crew(0).generation};
   many.ports.assign(22'000, 29'500);
   job.says(HostId(0), many);
   const auto* told = std::get_if<PortsReserved>(&job.driver().history.back().first);
@@ -317,7 +317,7 @@ TEST(WorkerLinks, HoldTheEndOfAnOutputBackUntilItIsCopied) {
   job.links->on_copied({kFirst, generation});
   ASSERT_EQ(job.changes.size(), 2U);
   EXPECT_TRUE(job.changes[1].output_complete);
-  EXPECT_TRUE(job.state(kFirst).output_complete);
+  EXPECT_TRUE(job.member(kFirst).output_complete);
   job.links->on_copied({kFirst, generation});
   EXPECT_EQ(job.changes.size(), 2U) << "it is told once";
 }
@@ -329,7 +329,7 @@ TEST(WorkerLinks, LearnThatAnOutputIsCopiedBeforeItsHostSaysThatItIsComplete) {
   job.links->on_copied({kFirst, job.changes[0].process.generation});
   EXPECT_EQ(job.changes.size(), 1U) << "its host has not said so";
   job.beats(HostId(0), job.ended(kFirst, true));
-  EXPECT_TRUE(job.state(kFirst).output_complete);
+  EXPECT_TRUE(job.member(kFirst).output_complete);
 }
 
 TEST(WorkerLinks, TakeNoCopyOfAnotherGenerationOrRankForIt) {
@@ -340,7 +340,7 @@ TEST(WorkerLinks, TakeNoCopyOfAnotherGenerationOrRankForIt) {
   job.links->on_copied({kFirst, later});
   job.links->on_copied({kOfOther, job.changes[0].process.generation});
   EXPECT_EQ(job.changes.size(), 1U);
-  EXPECT_FALSE(job.state(kFirst).output_complete);
+  EXPECT_FALSE(job.member(kFirst).output_complete);
 }
 
 TEST(WorkerLinks, BelieveAHostWhereNoCopyIsKept) {
@@ -367,7 +367,7 @@ TEST(WorkerLinks, TakeWhatIsSaidOfAnEarlierGenerationFromTheHostItRanOnAlone) {
   job.driver().step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
   job.driver().start_again(0);
   ASSERT_EQ(job.driver().core.placement().host_of(kFirst), HostId(2));
-  ASSERT_LT(old.process.generation, job.driver().gang(0).generation);
+  ASSERT_LT(old.process.generation, job.driver().crew(0).generation);
   job.beats(HostId(2), old);
   job.beats(HostId(1), old);
   EXPECT_TRUE(job.written.empty()) << "I23: it never had that generation";
@@ -456,7 +456,7 @@ TEST(WorkerLinks, LetAnEndThatAnotherGenerationFollowsBeForgottenOnceThatIsDurab
   failed.end = fixtures::exited(7);
   job.durable = false;
   job.driver().fail_gang(kFirst, fixtures::exited(7));
-  ASSERT_GT(job.driver().gang(0).generation, failed.process.generation);
+  ASSERT_GT(job.driver().crew(0).generation, failed.process.generation);
   EXPECT_TRUE(job.forgotten_after(failed).empty()) << "J1: a supervisor that comes back may have to ask for it again";
   job.durable = true;
   EXPECT_EQ(job.forgotten_after(failed), (std::vector<Incarnation>{failed.process}));

@@ -15,7 +15,7 @@ class Job : public fixtures::Driver {
  public:
   explicit Job(const JobSpec& spec = fixtures::job_of(2, 1)) : Driver(spec) { run_all(); }
 
-  Generation generation() const { return gang(0).generation; }
+  Generation generation() const { return crew(0).generation; }
   CommitRequest asks(std::uint64_t step) const { return {.number = 7, .step = step, .what = "ckpt"}; }
   std::vector<Action> commit(std::uint32_t rank, std::uint64_t step) {
     return this->step(CheckpointCommitted{.host = core.placement().host_of(rank_of(rank)),

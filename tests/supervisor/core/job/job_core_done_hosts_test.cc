@@ -159,7 +159,7 @@ TEST(DoneHosts, TakeTheSlotOfOneThatDoesNotStartWhileOthersWaitForIt) {
   driver.join(1);
   driver.join(3);
   driver.step(WorkerLaunchFailed{.host = kV1, .failure = {.kind = LaunchFailureKind::kTimeout}});
-  Reserved held{.mesh = MeshId(0), .gang = GangId(1), .generation = driver.gang(1).generation};
+  Reserved held{.mesh = MeshId(0), .gang = GangId(1), .generation = driver.crew(1).generation};
   held.ports = {29'500};
   driver.step(PortsReserved{.host = kV2, .reserved = held});
   EXPECT_EQ(driver.gang(1).phase, GangPhase::kReserving) << "nothing begins before it is known whether all can";

@@ -300,7 +300,7 @@ TEST(Drill, ExplainsWhatFailsUntilTheGangIsPastWhereItWas) {
   job.step(DeadlinePassed{}, Duration::seconds(10));  // its back-off
   job.start_again(0, 1);
   job.step(GangProgressed{
-      .mesh = MeshId(1), .gang = GangId(0), .generation = job.gang(0, 1).generation, .step = 41, .at = job.now});
+      .mesh = MeshId(1), .gang = GangId(0), .generation = job.crew(0, 1).generation, .step = 41, .at = job.now});
   job.fail_gang(kEvaluator, killed(SIGBUS), 41);
   EXPECT_EQ(job.host(0).suspicions.size(), 1U);
 }

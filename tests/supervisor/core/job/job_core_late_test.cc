@@ -157,7 +157,7 @@ TEST(LateGang, HasItsTimeAlsoWhereAnOperatorForgaveItsFailures) {
 TEST(LateGang, HasItsTimeAlsoWhereOneOfItsRanksGoesOn) {
   Restarted job(2, ReadyKind::kNotify);
   job.start_again(0);
-  job.step(GangProgressed{.mesh = MeshId(0), .gang = GangId(0), .generation = job.gang(0).generation});
+  job.step(GangProgressed{.mesh = MeshId(0), .gang = GangId(0), .generation = job.crew(0).generation});
   job.pass_the_timeout();
   EXPECT_EQ(job.gang(0).phase, GangPhase::kFailing);
 }

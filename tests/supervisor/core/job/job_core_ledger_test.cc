@@ -25,7 +25,7 @@ class JobCoreLedger : public testing::Test {
   void steps(std::uint64_t step) {
     driver_.step(GangProgressed{.mesh = MeshId(0),
                                 .gang = GangId(0),
-                                .generation = driver_.gang(0).generation,
+                                .generation = driver_.crew(0).generation,
                                 .step = step,
                                 .at = driver_.now},
                  Duration());
@@ -84,7 +84,7 @@ TEST_F(JobCoreLedger, TellsNewStepsFromThoseThatAreDoneAgain) {
 TEST_F(JobCoreLedger, CallsNoStepDoneAgainOnceAPeerHasEndedWell) {
   Driver one(fixtures::job_of(1, 2));
   one.run_all();
-  one.step(GangProgressed{.mesh = MeshId(0), .gang = GangId(0), .generation = one.gang(0).generation, .at = one.now});
+  one.step(GangProgressed{.mesh = MeshId(0), .gang = GangId(0), .generation = one.crew(0).generation, .at = one.now});
   RankChanged ended{.host = HostId(0), .report = one.report_of(kFirst, RankPhase::kEnded, exited(0)), .step = 100};
   ended.ended_at = one.now;
   one.step(ended);
@@ -109,7 +109,7 @@ TEST_F(JobCoreLedger, CountsALongPauseAsStill) {
   pass(Duration::seconds(10));
   const GangPaused paused{.mesh = MeshId(0),
                           .gang = GangId(0),
-                          .generation = driver_.gang(0).generation,
+                          .generation = driver_.crew(0).generation,
                           .from = driver_.now - Duration::seconds(4),
                           .to = driver_.now - Duration::seconds(1)};
   driver_.step(paused, Duration());
@@ -130,7 +130,7 @@ TEST_F(JobCoreLedger, BelievesNoTimeBeforeTheStartOrAfterNow) {
   driver_.run_all();
   driver_.fail_gang(kFirst, killed(SIGSEGV), 100);
   driver_.start_again(0);
-  const GangProgressed word{.mesh = MeshId(0), .gang = GangId(0), .generation = driver_.gang(0).generation, .step = 7};
+  const GangProgressed word{.mesh = MeshId(0), .gang = GangId(0), .generation = driver_.crew(0).generation, .step = 7};
   for (const auto& [step, at] : {std::pair(7U, Instant()), {101U, driver_.now + Duration::seconds(1'000'000)}}) {
     GangProgressed said = word;
     said.step = step;

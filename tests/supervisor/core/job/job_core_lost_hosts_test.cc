@@ -67,9 +67,9 @@ TEST(LostHosts, TakeNothingAlongOfHowFarTheirGangWas) {
   run_with_spares(driver, 1);
   const auto reaches = [&driver](std::uint64_t step) {
     driver.step(GangProgressed{
-        .mesh = MeshId(0), .gang = GangId(0), .generation = driver.gang(0).generation, .step = step, .at = driver.now});
+        .mesh = MeshId(0), .gang = GangId(0), .generation = driver.crew(0).generation, .step = step, .at = driver.now});
   };
-  const GangStep heard{.mesh = MeshId(0), .gang = GangId(0), .generation = driver.gang(0).generation, .step = 520};
+  const GangStep heard{.mesh = MeshId(0), .gang = GangId(0), .generation = driver.crew(0).generation, .step = 520};
   GangStep older = heard;
   older.generation.counter -= 1;
   older.step = 900;

@@ -48,7 +48,7 @@ constexpr RankId kThird{MeshId(0), Rank(2)};
 
 TEST(OperatorAsked, StopsAGangWithItsGraceAndStartsItsNextGeneration) {
   TwoGangs job;
-  const Generation before = job.gang(0).generation;
+  const Generation before = job.crew(0).generation;
   EXPECT_EQ(job.ask({.wish = OperatorWish::kRestart, .ranks = {kFirst}}), "1 gang is stopped and started again");
   ASSERT_EQ(job.actions_of<SendStop>().size(), 1U);
   const auto stop = std::get<SendStop>(job.actions_of<SendStop>().front()).message;
@@ -58,7 +58,7 @@ TEST(OperatorAsked, StopsAGangWithItsGraceAndStartsItsNextGeneration) {
   EXPECT_EQ(job.gang(0).phase, GangPhase::kStopping);
   job.ended(1, fixtures::killed_by_us(15));
   EXPECT_EQ(job.gang(0).phase, GangPhase::kReserving);
-  EXPECT_GT(job.gang(0).generation, before);
+  EXPECT_GT(job.crew(0).generation, before);
   job.give_ports();
   EXPECT_EQ(job.variable(1, "MONARCH_RESTART_CAUSE"), "started again, asked by monarch restart, pid 7");
   job.report(kFirst, RankPhase::kRunning);
@@ -267,6 +267,7 @@ TEST(OperatorAsked, ForgivesFailuresAndHosts) {
   GangState& gang = state_parts::gang(state, MeshId(0), GangId(0));
   gang.failures = {job.now};
   gang.phase = GangPhase::kWaiting;
+  state_parts::crew(state, MeshId(0), GangId(0)).phase = CrewPhase::kWaiting;
   gang.failure = Verdict{};
   gang.not_before = job.now + Duration::seconds(30);
   state.reallocations = {job.now};

@@ -28,7 +28,7 @@ struct Moved : Driver {
   Moved() : Driver(spec()) {
     run_all();
     join(2);
-    before = gang(0).generation;
+    before = crew(0).generation;
     const auto plan =
         operator_plan(core, {.wish = OperatorWish::kDrain, .hosts = {"a"}, .now = true, .who = "test"}, now);
     EXPECT_TRUE(plan.ok());
@@ -68,7 +68,7 @@ TEST(JobCoreOutput, ADrainedHostIsNotEndedBeforeItsLastWordsAreHere) {
 TEST(JobCoreOutput, ItIsFoundWhereItRan) {
   Moved job;
   EXPECT_EQ(job.core.where_ran({kRank, job.before}), HostId(0));
-  EXPECT_EQ(job.core.where_ran({kRank, job.gang(0).generation}), HostId(2));
+  EXPECT_EQ(job.core.where_ran({kRank, job.crew(0).generation}), HostId(2));
   job.complete();
   EXPECT_EQ(job.core.where_ran({kRank, job.before}), HostId(2));
 }
@@ -169,7 +169,7 @@ TEST(JobCoreOutput, WhereTheNextGenerationRunsOnTheSameHostItIsNotWaitedFor) {
   AgainThere job;
   EXPECT_TRUE(job.core.judge(HostId(0), job.last).counts()) << "nothing of the next one has begun";
   job.give_ports();
-  ASSERT_GT(job.gang(0).generation, job.last.process.generation);
+  ASSERT_GT(job.crew(0).generation, job.last.process.generation);
   EXPECT_FALSE(job.core.judge(HostId(0), job.last).counts())
       << "of a rank on one host the newest is told, and no other";
 }

@@ -51,7 +51,7 @@ struct Doubtful : Driver {
     report(kTrainer, RankPhase::kEnded, killed(SIGBUS));
     pass_deadline();
     EXPECT_EQ(told(EventKind::kHostQuarantined).size(), 1U);
-    EXPECT_TRUE(lives(rank(1).stage));
+    EXPECT_TRUE(lives(member(1).stage));
   }
 };
 
@@ -80,7 +80,7 @@ TEST(Distrust, GivesUpWhateverRunsThereAndFencesItsLeases) {
   EXPECT_EQ(left.phase, HostPhase::kDestroying);
   EXPECT_EQ(std::get<DestroyWorker>(driver.actions_of<DestroyWorker>().back()).host, HostId(0));
   EXPECT_EQ(driver.core.placement().host_of(kTrainer), HostId(2));
-  EXPECT_TRUE(lives(driver.rank(0).stage) == false);
+  EXPECT_TRUE(lives(driver.member(0).stage) == false);
   EXPECT_EQ(left.fence, fence) << "what was granted there counts until then";
   // Once, whatever it says.
   driver.step(HostDistrusted{.host = HostId(0), .why = "it lies", .grants_until = fence});

@@ -24,16 +24,16 @@ Instant next_start(const Driver& driver) { return driver.core.next_deadline(); }
 
 GangProgressed progressed(const Driver& driver, std::uint64_t step) {
   return {
-      .mesh = MeshId(0), .gang = GangId(0), .generation = driver.gang(0).generation, .step = step, .at = driver.now};
+      .mesh = MeshId(0), .gang = GangId(0), .generation = driver.crew(0).generation, .step = step, .at = driver.now};
 }
 
 TEST(JobCoreRecovery, StartsAFailedGangAgainAtOnceAndLeavesTheOtherAlone) {
   Driver driver(job_that_recovers(2, 2, 2));
   driver.run_all();
-  const Generation first = driver.gang(0).generation;
+  const Generation first = driver.crew(0).generation;
   driver.fail_gang(kFirst, killed(SIGSEGV));
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kReserving);
-  EXPECT_GT(driver.gang(0).generation, first);
+  EXPECT_GT(driver.crew(0).generation, first);
   EXPECT_FALSE(state_parts::is_granted(driver.core, {kFirst, first}));
   EXPECT_EQ(driver.gang(1).phase, GangPhase::kRunning);
   driver.start_again(0);
@@ -391,7 +391,7 @@ TEST(JobCoreRecovery, GoesOnWithoutASidecarThatHasNotWhatItNeedsTheSecondTime) {
   driver.step(PortsReserved{
       .host = HostId(0),
       .reserved = {
-          .mesh = MeshId(0), .gang = GangId(0), .generation = driver.gang(0).generation, .error = "no port is free"}});
+          .mesh = MeshId(0), .gang = GangId(0), .generation = driver.crew(0).generation, .error = "no port is free"}});
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kFailed);
   EXPECT_FALSE(driver.core.state().verdict);
 }
@@ -417,7 +417,7 @@ TEST(JobCoreRecovery, ReplaysToTheSameState) {
   Driver again(driver.core.spec());
   for (const auto& [event, now] : driver.history) again.core.step(event, now);
   EXPECT_EQ(again.core.next_deadline(), driver.core.next_deadline());
-  EXPECT_EQ(again.gang(0).generation, driver.gang(0).generation);
+  EXPECT_EQ(again.crew(0).generation, driver.crew(0).generation);
   EXPECT_EQ(again.gang(0).not_before, driver.gang(0).not_before);
 }
 

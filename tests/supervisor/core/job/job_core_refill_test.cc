@@ -83,6 +83,11 @@ TEST(Refill, TakesAMeshWithoutARunningGangForNoSuccess) {
   JobState state = driver.core.state();
   for (GangState& gang : state_parts::gangs(state, MeshId(0))) gang.phase = GangPhase::kParked;
   for (RankState& rank : state_parts::ranks(state, MeshId(0))) rank = RankState{};
+  for (std::uint32_t g = 0; g < spec.meshes[0].gangs(); ++g) {
+    Crew& crew = state_parts::crew(state, MeshId(0), GangId(g));
+    crew.phase = CrewPhase::kWaiting;
+    crew.members.assign(crew.members.size(), CrewMember{});
+  }
   JobCore core(spec, pool_of(spec), {.job_id = "test-0001"});
   core.restore(state);
   (void)core.step(DeadlinePassed{}, driver.now);

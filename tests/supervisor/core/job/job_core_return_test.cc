@@ -91,7 +91,7 @@ TEST(JobCoreStoodStill, LeavesTheTimesOfTheJobsOwnAsTheyAre) {
 TEST(JobCoreReturn, TakesWhatRunsOverAndOrdersNothing) {
   Driver job(job_of(2, 1));
   job.run_all();
-  const Generation before = job.gang(0).generation;
+  const Generation before = job.crew(0).generation;
   const auto actions = come_back(job);
   EXPECT_EQ(events_in(actions), std::vector<EventKind>{EventKind::kSupervisorReturned});
   EXPECT_EQ(actions.size(), 1U);
@@ -101,7 +101,7 @@ TEST(JobCoreReturn, TakesWhatRunsOverAndOrdersNothing) {
   const auto all_heard = hear(job, 1);
   ASSERT_EQ(events_in(all_heard), std::vector<EventKind>{EventKind::kSupervisorAdopted});
   EXPECT_TRUE(job.core.outstanding(HostId(0), {job.report_of(kFirst, RankPhase::kRunning)}).empty());
-  EXPECT_EQ(job.gang(0).generation, before);
+  EXPECT_EQ(job.crew(0).generation, before);
 }
 
 TEST(JobCoreReturn, EndsAsItWouldHaveWithoutTheCrash) {
@@ -143,7 +143,7 @@ TEST(JobCoreReturn, SaysAStartAgainThatNeverLeftAtTheSameGeneration) {
   job.begin();
   job.join(0);
   job.give_ports();
-  const Generation before = job.gang(0).generation;
+  const Generation before = job.crew(0).generation;
   EXPECT_EQ(Driver::count<SendStart>(come_back(job)), 0U);  // it may have left
   hear(job, 0);
   const auto missing = job.core.outstanding(HostId(0), {});

@@ -71,7 +71,7 @@ TEST(Shrink, ReturnsWhenItsHostDoes) {
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kParked);
   driver.join(0);
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kReserving);
-  EXPECT_EQ(driver.gang(0).generation.counter, 2U);
+  EXPECT_EQ(driver.crew(0).generation.counter, 2U);
   driver.start_again(0);
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kRunning);
   EXPECT_EQ(told_to_ranks(driver, "peer_back"), 1U);
@@ -98,7 +98,7 @@ TEST(Shrink, TakesNoHostAwayFromAGangThatRuns) {
   driver.fail_gang(kFirst, exited(1));
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kParked);
   EXPECT_EQ(driver.core.placement().host_of(kSecond), HostId(0));
-  EXPECT_TRUE(state_parts::is_granted(driver.core, {kSecond, driver.gang(1).generation})) << "its lease goes on";
+  EXPECT_TRUE(state_parts::is_granted(driver.core, {kSecond, driver.crew(1).generation})) << "its lease goes on";
   driver.report(kSecond, RankPhase::kEnded, exited(0));
   EXPECT_EQ(driver.core.placement().host_of(kFirst), HostId(1));
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kReserving) << "it returns once nothing lives on its host";

@@ -294,10 +294,9 @@ TEST(Slots, AHostThatIsLostBeforeItsGangStartsIsReplacedAndItsReservationsAreVoi
   Reserved late{.mesh = MeshId(0), .gang = GangId(0), .generation = before};
   late.ports = {29'500};
   EXPECT_TRUE(job.step(PortsReserved{.host = HostId(0), .reserved = late}).empty());
-  const GangState& gang = job.gang(0);
-  EXPECT_EQ(gang.phase, GangPhase::kReserving);
-  EXPECT_GT(gang.generation, before);
-  late.generation = gang.generation;
+  EXPECT_EQ(job.gang(0).phase, GangPhase::kReserving);
+  EXPECT_GT(job.crew(0).generation, before);
+  late.generation = job.crew(0).generation;
   job.step(PortsReserved{.host = HostId(0), .reserved = late});
   EXPECT_EQ(started_on(job), (std::vector<std::uint32_t>{0, 2}));
   EXPECT_EQ(job.variable(0, "MONARCH_GENERATION"), "2");
@@ -412,7 +411,7 @@ TEST(Slots, AreRestoredFromASnapshot) {
   other.core.restore(job.core.state());
   EXPECT_EQ(other.core.placement().host_of({MeshId(0), Rank(1)}), HostId(2));
   other.now = job.now;
-  const Reserved held{.mesh = MeshId(0), .gang = GangId(0), .generation = job.gang(0).generation, .ports = {1}};
+  const Reserved held{.mesh = MeshId(0), .gang = GangId(0), .generation = job.crew(0).generation, .ports = {1}};
   other.step(PortsReserved{.host = HostId(0), .reserved = held});
   EXPECT_EQ(started_on(other), (std::vector<std::uint32_t>{0, 2}));
 }

@@ -137,7 +137,7 @@ TEST(StandbyGangs, TakeThePlaceOfAGangThatFails) {
   EXPECT_EQ(start.ranks[0].env.at("MONARCH_RANK"), "2");
   // Until the host says that they are the gang's, they keep what they have.
   EXPECT_TRUE(state_parts::is_granted(driver.core, {{kStandbyMesh, Rank(0)}, driver.standby().generation}));
-  EXPECT_TRUE(state_parts::is_granted(driver.core, {{MeshId(0), Rank(2)}, driver.gang(1).generation}));
+  EXPECT_TRUE(state_parts::is_granted(driver.core, {{MeshId(0), Rank(2)}, driver.crew(1).generation}));
   for (const std::uint32_t rank : {2U, 3U}) driver.report({MeshId(0), Rank(rank)}, RankPhase::kRunning);
   EXPECT_EQ(driver.gang(1).phase, GangPhase::kRunning);
   EXPECT_EQ(driver.gang(1).restarts, 1U);

@@ -72,7 +72,7 @@ class Job : public Driver {
   void commit_alone(const RankId& id, std::uint64_t step) {
     const GangId gang = core.spec().meshes[id.mesh.value()].gang_of(id.rank);
     this->step(CheckpointCommitted{.host = core.placement().host_of(id),
-                                   .process = {id, this->gang(gang.value()).generation},
+                                   .process = {id, this->crew(gang.value()).generation},
                                    .commit = {.number = step, .step = step, .what = "vault"}});
   }
   void commit(std::uint32_t gang, std::uint64_t step) {

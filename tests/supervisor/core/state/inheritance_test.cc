@@ -26,7 +26,7 @@ class Before : public Driver {
     for (std::uint32_t rank = 0; rank < core.spec().meshes[0].size(); ++rank) {
       const RankId id{MeshId(0), Rank(rank)};
       this->step(CheckpointCommitted{.host = core.placement().host_of(id),
-                                     .process = {id, gang(core.spec().meshes[0].gang_of(id.rank).value()).generation},
+                                     .process = {id, core.crew_with(id).generation},
                                      .commit = {.number = 1, .step = step, .what = what}});
     }
   }
@@ -79,7 +79,7 @@ TEST(Inheritance, RefusesStepsThatTheJobBeforeHasCommitted) {
   next.report({MeshId(0), Rank(0)}, RankPhase::kRunning);
   const auto ruling = [&](std::uint64_t step) {
     return next.core
-        .rule_on(HostId(0), {{MeshId(0), Rank(0)}, next.gang(0).generation}, {.number = 1, .step = step, .what = ""})
+        .rule_on(HostId(0), {{MeshId(0), Rank(0)}, next.crew(0).generation}, {.number = 1, .step = step, .what = ""})
         .ruling;
   };
   EXPECT_EQ(ruling(9), CommitRuling::kRefuse);
@@ -179,7 +179,7 @@ TEST(Inheritance, ThatIsNotWholeIsNone) {
   half.gangs[0].checkpoint->what.pop_back();
   const Next next(spec, half);
   EXPECT_FALSE(next.gang(0).commits.newest);
-  EXPECT_EQ(next.gang(0).generation.counter, 1U);
+  EXPECT_EQ(next.crew(0).generation.counter, 1U);
 }
 
 TEST(Inheritance, NamesTheFirstOfWhatIsLost) {

@@ -125,10 +125,8 @@ TEST(LivesDeathTest, RefuseWhatIsNoStep) {
   EXPECT_DEATH(to(job, JobPhase::kRunning), "in their order");
   GangState gang;
   EXPECT_DEATH(to(gang, GangPhase::kRunning), "from its wait to its end");
-  RankState rank;
+  CrewMember rank;
   EXPECT_DEATH(to(rank, RankStage::kRunning), "one process at a time");
-  CrewMember held;
-  EXPECT_DEATH(to(held, RankStage::kLost), "one process at a time");
   Crew crew;
   EXPECT_DEATH(to(crew, CrewPhase::kRunning), "a crew has one life at a time");
 }
