@@ -237,7 +237,7 @@ int flood(monarch::Controller& controller) {
   std::chrono::milliseconds worst{0};
   for (int i = 0; !floods.ready(); ++i) {
     const auto began = Clock::now();
-    (void)neighbour.call_one<&Tally::run>(i).get(10s);
+    (void)neighbour.call_one<&Tally::run>(i).get(60s);
     worst = std::max(worst, std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began));
   }
   int sent = 0;
