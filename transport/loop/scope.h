@@ -3,8 +3,7 @@
 // Scope: calls that end with their owner. What is deferred, timed or answered later asks first whether the owner is
 // still there, and does nothing where it has gone.
 //
-// Thread: the owner's; who calls a guarded call does so there. Lifetime: the owner's; it is the last of its members
-// that may be waited for, so it is declared last.
+// Thread: the owner's; who calls a guarded call does so there. Lifetime: the owner's.
 
 #include <memory>
 #include <utility>

@@ -49,19 +49,9 @@ JobCore::JobCore(JobSpec spec, std::vector<PoolHost> hosts, JobCoreOptions optio
   open_crews();
 }
 
-// Between two steps.
-JobCore::JobCore(const JobCore& other)
-    : spec_(other.spec_),
-      hosts_(other.hosts_),
-      options_(other.options_),
-      placement_(other.placement_),
-      stages_(other.stages_),
-      resources_(other.resources_),
-      texts_(other.texts_),
-      state_(other.state_),
-      now_(other.now_),
-      looked_at_(other.looked_at_) {}
+JobCore::JobCore(const JobCore& other) : JobCore(other.spec_, other.hosts_, other.options_) { *this = other; }
 
+// Between two steps: of one nothing is left.
 JobCore& JobCore::operator=(const JobCore& other) {
   spec_ = other.spec_;
   hosts_ = other.hosts_;
@@ -79,6 +69,7 @@ JobCore& JobCore::operator=(const JobCore& other) {
 void JobCore::restore(JobState state) {
   MONARCH_ASSERT(state_.phase == JobPhase::kNew);
   MONARCH_ASSERT(state.hosts.size() == hosts_.size() && state.meshes.size() == spec_.meshes.size());
+  MONARCH_ASSERT(state.crews.size() == state_.crews.size() && state.standbys.size() == spec_.meshes.size());
   state_ = std::move(state);
   placement_.put(state_.slots);
   for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
