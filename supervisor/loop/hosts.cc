@@ -113,11 +113,10 @@ LauncherHandlers Hosts::launcher_handlers() {
 void Hosts::adopt() {
   for (std::uint32_t i = 0; i < shared_.core.state().hosts.size(); ++i) {
     const HostState& host = shared_.core.state().hosts[i];
-    const bool gone =
-        host.phase == HostPhase::kCold || host.phase == HostPhase::kEnded || host.phase == HostPhase::kLost;
-    if (host.phase == HostPhase::kJoined) workers_.links().expect_again(HostId(i));
+    const bool gone = is_cold(host.phase) || is_out(host.phase);
+    if (is_joined(host.phase)) workers_.links().expect_again(HostId(i));
     if (gone) continue;
-    launcher_->adopt(HostId(i), {.runs = host.phase == HostPhase::kJoined || host.phase == HostPhase::kLaunched,
+    launcher_->adopt(HostId(i), {.runs = is_joined(host.phase) || is_launched(host.phase),
                                  .control_endpoint = host.control_endpoint,
                                  .bulk_endpoint = host.bulk_endpoint});
   }
@@ -127,7 +126,7 @@ void Hosts::destroy(HostId host) {
   // The worker's end was told while this order waited for the disk, and another launch was ordered since: a second word
   // of that end would be taken for the end of the next worker.
   const HostState& state = shared_.core.state().hosts[host.value()];
-  if (state.phase == HostPhase::kLaunching && !state.unproven) return;
+  if (is_launching(state.phase) && !state.unproven) return;
   workers_.links().tell_steps(host);
   workers_.links().stop_expecting(host);
   launches_.forget(host);
@@ -200,9 +199,9 @@ void Hosts::look_who_has_joined() {
   std::vector<HostId> joined;
   std::vector<HostId> out;
   for (const auto& [host, since] : launches_.under_way()) {
-    const HostPhase phase = shared_.core.state().hosts[host.value()].phase;
-    if (phase == HostPhase::kJoined) joined.push_back(host);
-    if (phase != HostPhase::kLaunching && phase != HostPhase::kLaunched) out.push_back(host);
+    const auto phase = shared_.core.state().hosts[host.value()].phase;
+    if (is_joined(phase)) joined.push_back(host);
+    if (!is_launching(phase) && !is_launched(phase)) out.push_back(host);
   }
   for (const HostId host : joined) launches_.answered(host);
   for (const HostId host : out) launches_.forget(host);
@@ -216,7 +215,7 @@ void Hosts::launch_now(HostId host) {
 void Hosts::release_helper() {
   if (shared_.core.state().phase != JobPhase::kRunning || !launcher_->has_idle_helper()) return;
   for (const HostState& host : shared_.core.state().hosts) {
-    if (host.phase == HostPhase::kLaunching || host.phase == HostPhase::kLaunched) return;
+    if (is_launching(host.phase) || is_launched(host.phase)) return;
   }
   launcher_->release_helper("the job runs");
 }
@@ -239,7 +238,7 @@ void Hosts::on_health(const HostVerdict& verdict) {
 
 // That its worker is gone is the launcher's to prove, and to tell.
 void Hosts::on_seen(HostId host, const SecondPath& seen) {
-  if (shared_.core.state().hosts[host.value()].phase != HostPhase::kJoined) return;
+  if (!is_joined(shared_.core.state().hosts[host.value()].phase)) return;
   (void)shared_.decide(PeopleTold{.event = told_of(shared_.name_of(host), seen)});
   if (worker_is_gone(seen)) launcher_->destroy(host);
 }
@@ -286,12 +285,12 @@ void Hosts::on_end_foreseen(const EndForeseen& event) {
 }
 
 bool Hosts::runs_something(HostId host) const {
-  if (shared_.core.state().hosts[host.value()].phase != HostPhase::kJoined) return false;
+  if (!is_joined(shared_.core.state().hosts[host.value()].phase)) return false;
   for (std::uint32_t m = 0; m < shared_.core.state().meshes.size(); ++m) {
     const GangRange here = shared_.core.placement().gangs_on(MeshId(m), host);
     for (std::uint32_t g = here.first; g < here.first + here.count; ++g) {
-      const GangPhase phase = shared_.core.state().meshes[m].gangs[g].phase;
-      if (phase == GangPhase::kStarting || phase == GangPhase::kRunning) return true;
+      const auto phase = shared_.core.state().meshes[m].gangs[g].phase;
+      if (runs(phase)) return true;
     }
   }
   return false;
@@ -301,8 +300,8 @@ bool Hosts::runs_something(HostId host) const {
 bool Hosts::has_free_host() const {
   for (std::uint32_t i = 0; i < shared_.core.state().hosts.size(); ++i) {
     const HostState& host = shared_.core.state().hosts[i];
-    const bool serves = host.phase == HostPhase::kJoined && host.standing == HostStanding::kGood && !host.wedged &&
-                        !host.doubted && !host.failing;
+    const bool serves =
+        is_joined(host.phase) && host.standing == HostStanding::kGood && !host.wedged && !host.doubted && !host.failing;
     if (serves && !shared_.core.placement().holds_ranks(HostId(i))) return true;
   }
   return false;

@@ -179,7 +179,7 @@ void Viewers::signal_ranks(const SignalRequest& request, const ControlHandlers::
   // One that is starting may run already, and its host's word of that be on its way: the keeper knows, and passes the
   // signal on if it does. Whether a rank stands still by somebody's order is to be known for sure.
   std::erase_if(ranks, [&](const RankId& rank) {
-    const RankStage stage = shared_.core.member(rank).stage;
+    const RankStage stage = shared_.core.facts().member(rank).stage;
     return !lives(stage) || (stage == RankStage::kStarting && HangWatch::concerns(request.number));
   });
   const std::string name = signal_name(request.number);

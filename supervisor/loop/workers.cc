@@ -339,7 +339,7 @@ void Workers::add_to(JobStatus& status) const {
   links_->add_progress(status);
   for (std::uint32_t m = 0; m < status.meshes.size(); ++m) {
     for (RankStatus& rank : status.meshes[m].ranks)
-      rank.watched = !shared_.core.is_left_alone({MeshId(m), Rank(rank.rank)});
+      rank.watched = !is_left_alone(shared_.core.facts(), {MeshId(m), Rank(rank.rank)});
   }
   for (std::size_t i = 0; i < status.hosts.size(); ++i) {
     const HostId host(static_cast<std::uint32_t>(i));
@@ -351,7 +351,7 @@ void Workers::add_to(JobStatus& status) const {
       }
     }
     shown.daemon_starts = links_->daemon_starts(host);
-    if (shared_.core.state().hosts[i].phase == HostPhase::kJoined) shown.pressure = links_->pressure(host);
+    if (is_joined(shared_.core.state().hosts[i].phase)) shown.pressure = links_->pressure(host);
     if (shown.pressure) shown.shortage = shortage_of(*shown.pressure);
     if (const std::string failure = losses_.failure(host); !failure.empty()) {
       shown.shortage += text(shown.shortage.empty() ? "" : ", ", "output is in no file: ", printable(failure));

@@ -8,9 +8,9 @@
 namespace monarch {
 
 void CommitDesk::hear(HostId host, const RankReport& report, Instant now) {
-  if (!report.commit || !core_.has_rank(report.process.rank)) return;
+  if (!report.commit || !core_.facts().has_rank(report.process.rank)) return;
   const CommitRequest& asked = *report.commit;
-  CommitDecision decision = core_.rule_on(host, report.process, asked);
+  CommitDecision decision = rule_on(core_.facts(), host, report.process, asked);
   Last& last = last_[report.process.rank];
   const MeshId mesh = report.process.rank.mesh;
   std::uint64_t& recorded = recorded_[{mesh, core_.spec().meshes[mesh.value()].gang_of(report.process.rank.rank)}];
@@ -24,7 +24,7 @@ void CommitDesk::hear(HostId host, const RankReport& report, Instant now) {
     case CommitRuling::kTaken:
       if (!handlers_.is_durable(recorded)) return;  // the core's own answer waits for that, too
       answer.committed = true;
-      answer.gang = core_.committed_step(report.process.rank);
+      answer.gang = committed_step(core_.facts(), report.process.rank);
       handlers_.answer(host, answer);
       break;
     case CommitRuling::kTake:

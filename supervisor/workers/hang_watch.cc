@@ -27,7 +27,7 @@ constexpr Duration kUnwatchedAfter = Duration::seconds(60);
 HangWatch::HangWatch(const JobCore& core, HangWatchHandlers handlers)
     : core_(core), handlers_(std::move(handlers)), watch_(core.spec(), [&core](RankId id) {
         const RankState& rank = core.state().meshes[id.mesh.value()].ranks[id.rank.value()];
-        return lives(core.member(id).stage) && !rank.reaped;
+        return lives(core.facts().member(id).stage) && !rank.reaped;
       }) {
   for (std::uint32_t m = 0; m < core.spec().meshes.size(); ++m) {
     for (std::uint32_t r = 0; r < core.spec().meshes[m].size(); ++r) update({MeshId(m), Rank(r)});
@@ -35,7 +35,7 @@ HangWatch::HangWatch(const JobCore& core, HangWatchHandlers handlers)
 }
 
 void HangWatch::on_report(HostId host, const RankReport& report, Instant sent_at, Instant now) {
-  if (!core_.judge(host, report).granted) return watch_.forget(report.process.rank);
+  if (!judge(core_.facts(), host, report).granted) return watch_.forget(report.process.rank);
   update(report.process.rank);  // of a new generation: what was stopped is not there any more
   tell_standstill(host, report, now);
   tell_unwatched(report, now);
@@ -60,7 +60,7 @@ void HangWatch::tell_standstill(HostId host, const RankReport& report, Instant n
   const bool stands = report.standstill != Standstill::kNone;
   JobEvent event;
   event.kind = stands ? EventKind::kRankStopped : EventKind::kRankContinued;
-  event.severity = stands && !core_.is_left_alone(report.process.rank) ? Severity::kWarning : Severity::kInfo;
+  event.severity = stands && !is_left_alone(core_.facts(), report.process.rank) ? Severity::kWarning : Severity::kInfo;
   event.host = name;
   event.mesh = mesh.name;
   event.rank = report.process.rank.rank.value();
@@ -77,12 +77,12 @@ void HangWatch::tell_standstill(HostId host, const RankReport& report, Instant n
 bool HangWatch::is_stopping(RankId rank) const {
   const MeshId mesh = rank.mesh;
   const GangId g = core_.spec().meshes[mesh.value()].gang_of(rank.rank);
-  const GangPhase phase = core_.state().meshes[mesh.value()].gangs[g.value()].phase;
-  return phase == GangPhase::kFailing || phase == GangPhase::kStopping;
+  const auto phase = core_.state().meshes[mesh.value()].gangs[g.value()].phase;
+  return has_ranks(phase) && !runs(phase);
 }
 
 std::string HangWatch::what_follows(RankId rank, Standstill standstill) const {
-  if (core_.is_left_alone(rank)) return ", as somebody asked; its gang is left alone until it goes on";
+  if (is_left_alone(core_.facts(), rank)) return ", as somebody asked; its gang is left alone until it goes on";
   if (standstill == Standstill::kTraced) return "; its gang is left alone until it goes on";
   const HangPolicy& policy = core_.spec().meshes[rank.mesh.value()].supervision.hang;
   if (policy.action == HangAction::kReport) return "; nothing is done about it (supervision.hang.action: report)";
@@ -129,7 +129,7 @@ std::string HangWatch::hold(const HoldRequest& request) {
   const std::string count = text(request.ranks.size(), request.ranks.size() == 1 ? " rank" : " ranks");
   std::vector<RankId> changed;
   std::copy_if(request.ranks.begin(), request.ranks.end(), std::back_inserter(changed),
-               [&](RankId rank) { return core_.is_held(rank) == request.release; });
+               [&](RankId rank) { return is_held(core_.facts(), rank) == request.release; });
   if (changed.empty()) return text(count, request.release ? ": none was held" : ": held already");
   ask(request.release ? HoldWish::kRelease : HoldWish::kHold, changed, request.who);
   return text(count,
@@ -145,6 +145,6 @@ void HangWatch::ask(HoldWish wish, const std::vector<RankId>& ranks, const std::
   for (const RankId& rank : ranks) update(rank);
 }
 
-void HangWatch::update(RankId rank) { core_.is_left_alone(rank) ? watch_.hold(rank) : watch_.release(rank); }
+void HangWatch::update(RankId rank) { is_left_alone(core_.facts(), rank) ? watch_.hold(rank) : watch_.release(rank); }
 
 }  // namespace monarch

@@ -11,17 +11,17 @@ InputDesk::InputDesk(const JobCore& core, InputDeskOptions options) : core_(core
   if (!ranks_.empty()) options_.at(options_.now() + kPatience, [this] { end_where_nobody_gives(); });
 }
 
-Generation InputDesk::generation_of(RankId id) const { return core_.crew_with(id).generation; }
+Generation InputDesk::generation_of(RankId id) const { return core_.facts().crew_with(id).generation; }
 
 InputDesk::Reader InputDesk::reader(RankId id) const {
   const MeshState& mesh = core_.state().meshes[id.mesh.value()];
-  const GangPhase gang = mesh.gangs[core_.spec().meshes[id.mesh.value()].gang_of(id.rank).value()].phase;
-  if (has_ended(gang) || gang == GangPhase::kParked) return Reader::kGone;
-  switch (core_.member(id).stage) {
+  const auto gang = mesh.gangs[core_.spec().meshes[id.mesh.value()].gang_of(id.rank).value()].phase;
+  if (has_ended(gang) || is_parked(gang)) return Reader::kGone;
+  switch (core_.facts().member(id).stage) {
     case RankStage::kRunning:
     case RankStage::kStopping: return Reader::kHere;
     // A gang that fails is started again, perhaps; of one that runs this rank is done.
-    case RankStage::kEnded: return gang == GangPhase::kRunning ? Reader::kGone : Reader::kNotYet;
+    case RankStage::kEnded: return is_running(gang) ? Reader::kGone : Reader::kNotYet;
     case RankStage::kPending:
     case RankStage::kStarting:
     case RankStage::kLost: return Reader::kNotYet;
@@ -61,7 +61,7 @@ void InputDesk::end_where_nobody_gives() {
 
 void InputDesk::taken(HostId host, const InputTaken& taken) {
   const RankId id = taken.process.rank;
-  const bool its_own = core_.has_rank(id) && core_.place_of(id) == host;
+  const bool its_own = core_.facts().has_rank(id) && place_of(core_.facts(), id) == host;
   if (!its_own || taken.process.generation != generation_of(id)) return;
   // Of an earlier generation nothing is asked any more.
   std::erase_if(given_, [&](const auto& one) { return one.first.rank == id && one.first != taken.process; });

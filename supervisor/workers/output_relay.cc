@@ -280,7 +280,7 @@ std::vector<RanksStarted> started_before(const JobCore& core) {
   for (std::uint32_t m = 0; m < core.state().crews.size(); ++m) {
     const MeshId mesh(m);
     for (std::uint32_t g = 0; g < core.crews().count(mesh); ++g) {
-      const Crew& crew = core.crew(mesh, GangId(g));
+      const Crew& crew = core.facts().crew(mesh, GangId(g));
       std::vector<RankId> ranks;
       for (std::uint32_t i = 0; i < crew_size(core.spec(), mesh); ++i) {
         ranks.push_back(crew_rank(core.spec(), {{mesh, GangId(g)}, i}));

@@ -45,7 +45,7 @@ bool ServantPorts::whole(Instant now) {
   whole_ = true;
   for (std::uint32_t i = 0; i < hosts.size(); ++i) {
     const Duration patience = servants_[i].called ? kHeardWithin : kCalledWithin;
-    whole_ = whole_ && (port(HostId(i)) != 0 || hosts[i].phase != HostPhase::kJoined || now >= *returned_ + patience);
+    whole_ = whole_ && (port(HostId(i)) != 0 || !is_joined(hosts[i].phase) || now >= *returned_ + patience);
   }
   return whole_;
 }

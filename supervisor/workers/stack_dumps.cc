@@ -33,11 +33,11 @@ void StackDumps::ask(const StackQuestion& question, Answer answer_with) {
   const HostId host = core_.placement().host_of(rank);
   const std::uint64_t number = next_++;
   Open& open = open_[number];
-  open.generation = core_.crew_with(rank).generation;
+  open.generation = core_.facts().crew_with(rank).generation;
   open.told = {
       .rank = rank, .generation = open.generation.counter, .host = core_.hosts()[host.value()].name, .stacks = {}};
   open.answer = std::move(answer_with);
-  if (!may_run(core_.member(rank).stage)) return answer_soon(number, StacksEnd::kEnded, "it does not run");
+  if (!may_run(core_.facts().member(rank).stage)) return answer_soon(number, StacksEnd::kEnded, "it does not run");
   const Duration patience = std::max(question.limit, question.patience);
   const bool sent = send_(host, {.process = {rank, open.generation},
                                  .number = number,

@@ -35,7 +35,7 @@ VaultView VaultDesk::view(const Look& look) const {
 }
 
 void VaultDesk::hear(HostId host, const VaultReport& report, Instant now) {
-  if (core_.state().hosts[host.value()].phase != HostPhase::kJoined) return;
+  if (!is_joined(core_.state().hosts[host.value()].phase)) return;
   const ServantPorts::Heard heard = ports_.hear(host, report.port, now);
   stale_ = stale_ || heard != ServantPorts::Heard::kSame;
   if (report.port == 0) return;

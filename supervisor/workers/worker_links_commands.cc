@@ -82,9 +82,10 @@ void WorkerLinks::note_started(HostId host, const Beat& beat) {
 std::size_t WorkerLinks::signal(const std::vector<RankId>& ranks, int number, std::optional<SignalTo> to) {
   std::map<std::pair<HostId, Generation>, std::vector<RankId>> by_host;
   for (const RankId& rank : ranks) {
-    const Generation generation = core_.crew_with(rank).generation;
-    const HostId host = core_.place_of(rank);
-    if (core_.judge(host, {.process = {rank, generation}}).granted) by_host[{host, generation}].push_back(rank);
+    const Generation generation = core_.facts().crew_with(rank).generation;
+    const HostId host = place_of(core_.facts(), rank);
+    if (judge(core_.facts(), host, {.process = {rank, generation}}).granted)
+      by_host[{host, generation}].push_back(rank);
   }
   std::size_t reached = 0;
   for (auto& [where, selected] : by_host) {

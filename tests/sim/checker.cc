@@ -88,7 +88,7 @@ void Checker::check_order_of_stop(const JobCore& core, const Action& action) con
   const RankId rank = stop->message.ranks.front();
   if (!is_of_spec(rank)) return;
   const GangState& gang = state_parts::gang_with(core, rank);
-  if (gang.phase != GangPhase::kStopping || core.crew_with(rank).generation != stop->message.generation) return;
+  if (gang.phase != GangPhase::kStopping || core.facts().crew_with(rank).generation != stop->message.generation) return;
   if (!gang.asked.empty()) return;  // to be started again, for which nobody else is stopped
   for (std::uint32_t m = 0; m < core.spec().meshes.size(); ++m) {
     if (stages_.stage_of(MeshId(m)) <= stages_.stage_of(rank.mesh)) continue;
@@ -276,7 +276,8 @@ void Checker::acks(HostId host, const Ack& ack, const JobCore& core) {
   for (const Incarnation& key : ack.granted) {
     check(started_.contains(key), "I8", text("a lease for ", incarnation_text(key), ", which was never started"));
     check(!recorded_ends_.contains(key), "I8", text("a lease for ", incarnation_text(key), ", which has ended"));
-    check(core.where_ran(key) == host, "I8", text("a lease for ", incarnation_text(key), " on the wrong host"));
+    check(where_ran(core.facts(), key) == host, "I8",
+          text("a lease for ", incarnation_text(key), " on the wrong host"));
   }
 }
 

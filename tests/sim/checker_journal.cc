@@ -60,7 +60,7 @@ std::optional<Checker::Command> Checker::command_of(const JobCore& core, const A
   if (const auto* a = std::get_if<SendStop>(&action)) {
     if (a->message.ranks.empty()) return std::nullopt;
     const RankId rank = a->message.ranks.front();
-    const bool of_spec = core.has_rank(rank);
+    const bool of_spec = core.facts().has_rank(rank);
     const GangId gang = of_spec ? core.spec().meshes[rank.mesh.value()].gang_of(rank.rank) : GangId(rank.rank.value());
     return Command{kStop, rank.mesh.value(), gang.value(), a->message.generation.counter};
   }

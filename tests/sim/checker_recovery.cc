@@ -43,7 +43,8 @@ void Checker::learn_of_hangs(const JobCore& core) {
   for (auto& [key, started] : started_gangs_) {
     const GangState& gang = state_parts::gang(core.state(), key.first, key.second);
     GangAccount& account = gangs_[key];
-    if (!gang.hung || core.crew(key.first, key.second).generation != started.first || account.caused == started.first)
+    if (!gang.hung || core.facts().crew(key.first, key.second).generation != started.first ||
+        account.caused == started.first)
       continue;
     const Duration waited = world_.scheduler.now() - account.begun_at;
     check(waited + waited / kClocksDiffer >= spec.start_timeout, "I11",

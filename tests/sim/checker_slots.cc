@@ -72,8 +72,8 @@ void Checker::learn_of_generations(const Ticket& here, const JobCore& core) {
     for (std::uint32_t g = 0; g < gangs.size(); ++g) {
       std::map<Generation, Ticket>& decided = decided_gangs_[{MeshId(m), GangId(g)}];
       // What a supervisor had decided and took with it.
-      decided.erase(decided.upper_bound(core.crew(MeshId(m), GangId(g)).generation), decided.end());
-      decided.try_emplace(core.crew(MeshId(m), GangId(g)).generation, here);
+      decided.erase(decided.upper_bound(core.facts().crew(MeshId(m), GangId(g)).generation), decided.end());
+      decided.try_emplace(core.facts().crew(MeshId(m), GangId(g)).generation, here);
     }
   }
 }
@@ -102,7 +102,7 @@ void Checker::check_starts(const Ticket& here, const std::vector<Action>& action
   for (const auto& [gang, count] : ranks) {
     check(count == slots_.range_of(gang.first, gang.second).count, "slots",
           text("gang ", gang.second.value(), " of mesh ", gang.first.value(), " starts with ", count, " ranks"));
-    const Generation generation = core.crew(gang.first, gang.second).generation;
+    const Generation generation = core.facts().crew(gang.first, gang.second).generation;
     const auto [before, first] = started_gangs_.try_emplace(gang, generation, here);
     const auto& [started, when] = before->second;
     const bool lost = when.first != here.first && !is_durable(when);

@@ -243,7 +243,7 @@ void Checker::check_terminal(const JobCore& core) const {
   for (std::uint32_t m = 0; m < core.spec().meshes.size(); ++m) {
     for (std::uint32_t r = 0; r < core.spec().meshes[m].size(); ++r) {
       const RankState& rank = state_parts::rank(core.state(), {MeshId(m), Rank(r)});
-      const RankStage stage = core.member({MeshId(m), Rank(r)}).stage;
+      const RankStage stage = core.facts().member({MeshId(m), Rank(r)}).stage;
       check(!lives(stage), "I9", "a rank has no terminal record at the end");
       check(stage != RankStage::kEnded || rank.end.kind != EndKind::kNone || !core.state().verdict->left_behind.empty(),
             "I9", "a rank ended without a cause");

@@ -78,8 +78,8 @@ void Daemon::lie(Beat& beat) const {
   const RankId rank{mesh, Rank(static_cast<std::uint32_t>(world_.random.below(spec.size())))};
   RankReport report;
   report.process.rank = rank;
-  report.process.generation = core.crew_with(rank).generation;
-  if (core.where_ran(report.process) == host_.id) return;
+  report.process.generation = core.facts().crew_with(rank).generation;
+  if (where_ran(core.facts(), report.process) == host_.id) return;
   report.phase = world_.random.one_in(2) ? RankPhase::kEnded : RankPhase::kRunning;
   report.pid = 1;
   report.ready = true;
@@ -106,7 +106,7 @@ void Daemon::make_up(Beat& beat) const {
   }
   RankReport report;
   report.process.rank = {mesh, rank};
-  const Generation now = core.crew_with({mesh, rank}).generation;
+  const Generation now = core.facts().crew_with({mesh, rank}).generation;
   report.process.generation = {Term(now.term.value() + random.below(3)), now.counter + 1 + random.below(5)};
   report.phase = static_cast<RankPhase>(random.below(5));
   report.pid = 1;

@@ -46,7 +46,7 @@ void HangAccount::released(const std::vector<RankId>& ranks) {
 
 void HangAccount::stopped(const std::vector<RankId>& ranks, const JobCore& core) {
   for (const RankId& rank : ranks) {
-    const Incarnation key{rank, core.crew_with(rank).generation};
+    const Incarnation key{rank, core.facts().crew_with(rank).generation};
     if (stopped_.insert(key).second) asked_.insert(key);
   }
 }
@@ -104,7 +104,7 @@ void HangAccount::judged(const RankHung& verdict, const JobCore& core) {
   const MeshId mesh = verdict.process.rank.mesh;
   const GangId g = core.spec().meshes[mesh.value()].gang_of(verdict.process.rank.rank);
   const GangState& gang = state_parts::gang(core.state(), mesh, g);
-  if (core.crew(mesh, g).generation != verdict.process.generation || gang.hung != verdict.process.rank) return;
+  if (core.facts().crew(mesh, g).generation != verdict.process.generation || gang.hung != verdict.process.rank) return;
   must(world_.scenario.faults.any, "I11", text(name_of(verdict.process.rank), " hangs and nothing is wrong"));
   must(!left_alone(mesh, g, verdict.process.generation), "hang",
        text("the gang of ", name_of(verdict.process.rank), " is ended for a hang, and somebody holds a rank of it"));
@@ -134,14 +134,14 @@ void HangAccount::look(const JobCore& core, const std::set<HostId>& heard) {
       const bool alive = gang.phase == GangPhase::kStarting || gang.phase == GangPhase::kRunning;
       const bool hangs = process.executes() && !process.acts() && process.standstill != Standstill::kTraced &&
                          process.progress.step.has_value();
-      if (!hangs || !alive || core.crew(key.rank.mesh, g).generation != key.generation ||
+      if (!hangs || !alive || core.facts().crew(key.rank.mesh, g).generation != key.generation ||
           mesh.supervision.hang.action != HangAction::kRestart) {
         unseen_.erase(key);
         continue;
       }
       // Or held by an order whose answer nobody has heard.
       const bool held = std::any_of(ranks.begin(), ranks.end(), [&, of = key.rank.mesh](const RankId& rank) {
-        return rank.mesh == of && mesh.gang_of(rank.rank) == g && core.is_left_alone(rank);
+        return rank.mesh == of && mesh.gang_of(rank.rank) == g && is_left_alone(core.facts(), rank);
       });
       if (held || left_alone(key.rank.mesh, g, key.generation)) continue;
       Duration& unseen = unseen_[key];

@@ -53,7 +53,7 @@ void Injector::drill() {
   notice.fault = "segv";
   notice.mesh = spec.name;
   notice.rank = rank.rank.value();
-  const Incarnation key{rank, core.crew_with(rank).generation};
+  const Incarnation key{rank, core.facts().crew_with(rank).generation};
   tell_drill(std::move(notice), [this, key, where = core.placement().host_of(rank)] { strike(key, where); });
 }
 

@@ -22,7 +22,7 @@ void Supervisor::copy(const RankReport& report) {
       world_.random.skewed(Duration::milliseconds(1), known ? Duration::milliseconds(20) : kLongestCopy);
   send_after(world_.scheduler, takes, life_, [this, process] {
     copying_.erase(process);
-    const auto host = core_->where_ran(process);
+    const auto host = where_ran(core_->facts(), process);
     if (!host || !world_.reachable(*host)) return;
     world_.checker->heard().copied(process);
     book_->on_copied(process);

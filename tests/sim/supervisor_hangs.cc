@@ -23,7 +23,7 @@ void Supervisor::open_hangs() {
 
 // Answered by its host, or by the deadline.
 void Supervisor::take_stacks(RankId rank, const std::function<void(std::string)>& then) {
-  const Generation generation = core_->crew_with(rank).generation;
+  const Generation generation = core_->facts().crew_with(rank).generation;
   world_.note("stacks", rank.mesh.value(), rank.rank.value());
   const Duration wait = world_.random.skewed(Duration::milliseconds(20), Duration::milliseconds(2'500));
   send_after(world_.scheduler, wait, life_, [this, rank, generation, then] {
@@ -81,9 +81,9 @@ void Supervisor::signal(std::vector<RankId> ranks, int number) {
   when_durable([this, ranks, number] {
     if (number == SIGSTOP) world_.checker->hangs().stop_is_durable(ranks);
     for (const RankId& rank : ranks) {
-      const Generation generation = core_->crew_with(rank).generation;
-      const HostId host = core_->place_of(rank);
-      if (core_->judge(host, {.process = {rank, generation}}).granted)
+      const Generation generation = core_->facts().crew_with(rank).generation;
+      const HostId host = place_of(core_->facts(), rank);
+      if (judge(core_->facts(), host, {.process = {rank, generation}}).granted)
         send(host, Signal{.ranks = {rank}, .generation = generation, .number = number});
     }
   });

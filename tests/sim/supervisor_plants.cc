@@ -30,7 +30,7 @@ Beat Supervisor::planted(HostId host, const Beat& beat) {
   Beat read = beat;
   for (RankReport& report : read.content.ranks) {
     if (!world_.checker->is_of_spec(report.process.rank)) continue;
-    const Generation current = core_->crew_with(report.process.rank).generation;
+    const Generation current = core_->facts().crew_with(report.process.rank).generation;
     const bool believes = world_.mutant(Mutant::kBelieveAnyGeneration);
     if (believes && report.process.generation > current) report.process.generation = current;
     const bool counts_earlier = world_.mutant(Mutant::kCountEarlier);
@@ -63,22 +63,22 @@ void Supervisor::plant(HostId host, const Beat& beat, BeatBook::Answer& answer) 
   if (world_.mutant(Mutant::kNeverResend)) answer.again.clear();
   for (const RankReport& report : beat.content.ranks) {
     if (world_.mutant(Mutant::kAckAnything)) answer.ack.granted.push_back(report.process);
-    if (world_.mutant(Mutant::kGrantSuperseded) && core_->judge(host, report).of == ReportOf::kSuperseded) {
+    if (world_.mutant(Mutant::kGrantSuperseded) && judge(core_->facts(), host, report).of == ReportOf::kSuperseded) {
       answer.ack.granted.push_back(report.process);
     }
     const bool over = report.phase == RankPhase::kEnded && report.output_complete;
     if (over && world_.mutant(Mutant::kForgetBeforeDurable)) answer.ack.forget.push_back(report.process);
     const bool all_durable = durable_ticket_ == last_ticket_;
     if (over && all_durable && world_.mutant(Mutant::kForgetUncopied)) answer.ack.forget.push_back(report.process);
-    if (world_.mutant(Mutant::kRecordAll) && core_->judge(host, report).counts()) {
+    if (world_.mutant(Mutant::kRecordAll) && judge(core_->facts(), host, report).counts()) {
       (void)heard(RankChanged{.host = host, .report = report, .ended_at = liveness().to_ours(host, report.ended_at)});
     }
   }
 }
 
 void Supervisor::hear_commit(HostId host, RankReport report) {
-  if (world_.mutant(Mutant::kCommitAnyGeneration) && core_->has_rank(report.process.rank)) {
-    const Generation current = core_->crew_with(report.process.rank).generation;
+  if (world_.mutant(Mutant::kCommitAnyGeneration) && core_->facts().has_rank(report.process.rank)) {
+    const Generation current = core_->facts().crew_with(report.process.rank).generation;
     if (report.process.generation > current) report.process.generation = current;  // earlier ones have their late words
     host = core_->placement().host_of(report.process.rank);
   }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "supervisor/core/facts/held_ports.h"
 #include "supervisor/core/health/fence.h"
-#include "supervisor/core/job/held_ports.h"
 
 namespace monarch {
 
@@ -51,7 +51,7 @@ void BeatBook::on_hello(HostId host, const Hello& hello, bool same_clock, Instan
   }
   peer.daemon_starts = hello.daemon_starts;
   if (same_clock) liveness_.same_clock(host);
-  if (core_.state().hosts[host.value()].phase != HostPhase::kLaunched) return;
+  if (!is_launched(core_.state().hosts[host.value()].phase)) return;
   (void)handlers_.decide(WorkerJoined{.host = host, .incarnation = hello.incarnation});
   expect(host, now);
 }
@@ -59,7 +59,7 @@ void BeatBook::on_hello(HostId host, const Hello& hello, bool same_clock, Instan
 // Once for each worker (I22).
 void BeatBook::on_keeper_gone(HostId host) {
   const HostState& state = core_.state().hosts[host.value()];
-  if (state.phase == HostPhase::kJoined && !state.failing) (void)handlers_.decide(WorkerFailing{.host = host});
+  if (is_joined(state.phase) && !state.failing) (void)handlers_.decide(WorkerFailing{.host = host});
 }
 
 void BeatBook::on_reserved(HostId host, Reserved reserved) {
@@ -76,7 +76,7 @@ void BeatBook::cut_ports(HostId host, Reserved& reserved) const {
     return reserved.ports.clear();  // a standby gang's: it has none
   const HeldPortsInput input{.mesh = core_.spec().meshes[reserved.mesh.value()],
                              .placement = core_.placement(),
-                             .crew = core_.crew(reserved.mesh, reserved.gang)};
+                             .crew = core_.facts().crew(reserved.mesh, reserved.gang)};
   const Reserve asked = ports_to_hold(input, reserved.mesh, reserved.gang, host);
   const std::size_t enough = asked.count + asked.fixed.size() + 1;
   reserved.ports.resize(std::min(reserved.ports.size(), enough));
@@ -94,11 +94,11 @@ BeatBook::Answer BeatBook::on_beat(HostId host, const Beat& beat, Instant now) {
     // First: a rank that has ended meanwhile had written what it says.
     if (report.commit && handlers_.on_commit) handlers_.on_commit(host, report);
     note_rank(host, report);
-    if (!handlers_.on_report || !core_.has_rank(report.process.rank)) continue;
-    if (core_.judge(host, report).of == ReportOf::kOfNow) handlers_.on_report(host, report, beat.sent_at);
+    if (!handlers_.on_report || !core_.facts().has_rank(report.process.rank)) continue;
+    if (judge(core_.facts(), host, report).of == ReportOf::kOfNow) handlers_.on_report(host, report, beat.sent_at);
   }
   const HostState& known = core_.state().hosts[host.value()];
-  if (known.awaited && known.phase == HostPhase::kJoined) {
+  if (known.awaited && is_joined(known.phase)) {
     (void)handlers_.decide(WorkerJoined{.host = host, .incarnation = known.incarnation});
   }
   Answer answer{.ack = ack_of(host, beat), .again = lost(host, beat, now)};
@@ -110,10 +110,10 @@ BeatBook::Answer BeatBook::on_beat(HostId host, const Beat& beat, Instant now) {
 }
 
 Ack BeatBook::ack_of(HostId host, const Beat& beat) const {
-  Ack ack{.seq = beat.seq, .lease = core_.lease_length()};
+  Ack ack{.seq = beat.seq, .lease = lease_length(core_.facts())};
   ack.say_hello = !peers_[host.value()].greeted;
   for (const RankReport& report : beat.content.ranks) {
-    const Judgement judged = core_.judge(host, report);
+    const Judgement judged = judge(core_.facts(), host, report);
     if (judged.granted) ack.granted.push_back(report.process);
     if (may_forget(host, report, judged.of)) ack.forget.push_back(report.process);
   }

@@ -58,8 +58,8 @@ void BeatBook::tell_hold() {
 
 // A host alone may be out of its mind, or somebody else's: its word ends its own part in the job, and not the job.
 void BeatBook::on_later_term(HostId host, Term term, Instant now) {
-  const HostPhase phase = core_.state().hosts[host.value()].phase;
-  if (phase != HostPhase::kLaunched && phase != HostPhase::kJoined) return;
+  const auto phase = core_.state().hosts[host.value()].phase;
+  if (!is_launched(phase) && !is_joined(phase)) return;
   if (claims_.claim(host, term, now)) {
     if (handlers_.on_claim) handlers_.on_claim(host, term);
     if (handlers_.has_successor && handlers_.has_successor()) return handlers_.on_superseded(term);

@@ -38,7 +38,7 @@ void add(TalkDrops& sum, const TalkDrops& more) {
 
 void BeatBook::note_rank(HostId host, const RankReport& report) {
   // The core would drop it, and it would cost a record (I23).
-  const Judgement judged = core_.judge(host, report);
+  const Judgement judged = judge(core_.facts(), host, report);
   if (!judged.counts()) {
     // Of an earlier generation nothing is left to learn but the rest of its output.
     const bool copies = handlers_.on_written && judged.of == ReportOf::kSuperseded;
@@ -65,7 +65,7 @@ RankReport BeatBook::as_copied(HostId host, const RankReport& report) {
 
 void BeatBook::on_copied(const Incarnation& process) {
   copied_.insert(process);
-  const std::optional<HostId> host = core_.where_ran(process);
+  const std::optional<HostId> host = where_ran(core_.facts(), process);
   if (!host) return;
   const auto held = peers_[host->value()].not_copied.find(process.rank);
   if (held == peers_[host->value()].not_copied.end() || held->second.process != process) return;
@@ -123,11 +123,11 @@ void BeatBook::keep(HostId host, const RankReport& report, RankReport& last) {
 // was a pause, as there is one in a second at most.
 void BeatBook::note_step(HostId host, const RankReport& report) {
   const RankProgress& said = report.progress;
-  if (!said.first || report.phase != RankPhase::kRunning || !core_.has_rank(report.process.rank)) return;
+  if (!said.first || report.phase != RankPhase::kRunning || !core_.facts().has_rank(report.process.rank)) return;
   const GangId gang = core_.spec().meshes[report.process.rank.mesh.value()].gang_of(report.process.rank.rank);
   const GangState& state = core_.state().meshes[report.process.rank.mesh.value()].gangs[gang.value()];
-  if (state.phase != GangPhase::kRunning ||
-      core_.crew(report.process.rank.mesh, gang).generation != report.process.generation)
+  if (!is_running(state.phase) ||
+      core_.facts().crew(report.process.rank.mesh, gang).generation != report.process.generation)
     return;
   const auto decide = [&](const StepMark& mark) {
     (void)handlers_.decide(GangProgressed{.mesh = report.process.rank.mesh,
@@ -148,10 +148,10 @@ void BeatBook::tell_steps(HostId host) {
   std::map<std::pair<MeshId, GangId>, GangStep> furthest;
   for (const auto& [id, known] : peers_[host.value()].ranks) {
     const std::optional<std::uint64_t>& step = known.report.progress.step;
-    if (!step || !core_.has_rank(id)) continue;
+    if (!step || !core_.facts().has_rank(id)) continue;
     const GangId gang = core_.spec().meshes[id.mesh.value()].gang_of(id.rank);
     const GangState& state = core_.state().meshes[id.mesh.value()].gangs[gang.value()];
-    const Generation generation = core_.crew(id.mesh, gang).generation;
+    const Generation generation = core_.facts().crew(id.mesh, gang).generation;
     if (generation != known.report.process.generation || state.reached >= step) continue;
     GangStep& heard = furthest[{id.mesh, gang}];
     heard = {.mesh = id.mesh, .gang = gang, .generation = generation, .step = std::max(heard.step, *step)};

@@ -29,24 +29,6 @@ CrewKey Crews::key_of(std::size_t mesh, std::size_t index) {
   return {MeshId(static_cast<std::uint32_t>(mesh)), GangId(static_cast<std::uint32_t>(index))};
 }
 
-std::optional<HostId> Crews::where_is(const CrewPlace& place) const {
-  const Crew& crew = at(place.key);
-  if (crew.hosts.empty()) return std::nullopt;
-  return crew.hosts[crew_host(basis_.spec, place)];
-}
-
-Judgement Crews::judge(const CrewPlace& place, HostId where, Generation generation) const {
-  const Crew& crew = at(place.key);
-  if (crew.hosts.empty()) return {};
-  const std::size_t host = crew_host(basis_.spec, place);
-  if (generation < crew.generation && ran_on(crew.places, generation, host, where)) {
-    return {.of = ReportOf::kSuperseded};
-  }
-  if (generation != crew.generation || crew.hosts[host] != where) return {};
-  const bool wanted = lives(crew.members[place.index].stage);
-  return {.of = ReportOf::kOfNow, .granted = wanted && basis_.host(where).phase == HostPhase::kJoined};
-}
-
 bool Crews::awaits(HostId where, const Reserved& reserved) const {
   const std::size_t mesh = reserved.mesh.value();
   if (mesh >= crews_.size() || reserved.gang.value() >= crews_[mesh].size()) return false;

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "supervisor/core/crew/core_basis.h"
-#include "supervisor/core/crew/judgement.h"
 #include "supervisor/core/state/crew.h"
 #include "supervisor/core/state/events.h"
 #include "transport/messages/rank.h"
@@ -55,8 +54,6 @@ class Crews {
   const CrewMember& member(RankId rank) const { return with(rank).members[rank.rank.value() % size_of(rank.mesh)]; }
   std::uint32_t count(MeshId mesh) const { return static_cast<std::uint32_t>(crews_[mesh.value()].size()); }
   std::string name_of(const CrewKey& key) const { return kind_of(key).name_of(key); }
-  std::optional<HostId> where_is(const CrewPlace& place) const;
-  Judgement judge(const CrewPlace& place, HostId where, Generation generation) const;
   bool awaits(HostId where, const Reserved& reserved) const;
   bool any_lives(MeshId mesh) const;
   void add_output_on_its_way(std::vector<RankId>& ranks) const;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "supervisor/core/job/some_of.h"
+#include "supervisor/core/facts/some_of.h"
 #include "supervisor/core/recovery/lifetime.h"
 #include "supervisor/core/state/job_life.h"
 #include "transport/base/assert.h"
@@ -17,15 +17,6 @@ namespace {
 
 // Of one step. Two or three are usual; a chain may have as many as there are hosts.
 constexpr std::size_t kMostRounds = 100'000;
-
-std::string not_ready_text(const MeshSpec& mesh) {
-  switch (mesh.ready.kind) {
-    case ReadyKind::kExec: return {};
-    case ReadyKind::kNotify: return " (has not said READY=1)";
-    case ReadyKind::kTcp: return text(" (port ", mesh.ports[mesh.ready.port].name, " accepts no connection)");
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -130,7 +121,7 @@ Instant JobCore::next_deadline() const {
   for (const MeshState& mesh : state_.meshes) {
     for (const GangState& gang : mesh.gangs) {
       next = std::min({next, gang.cause_deadline, gang.progress_deadline, gang.remind_at});
-      if (gang.phase == GangPhase::kWaiting) comes(gang.not_before);
+      if (is_waiting(gang.phase)) comes(gang.not_before);
     }
   }
   return next;
@@ -180,7 +171,7 @@ void JobCore::on(const DeadlinePassed&) {
     verdict.exit_code = kExitUnreachable;
     verdict.cause.kind = CauseKind::kStart;
     verdict.cause.summary = text("not started within start_timeout (", to_text(spec_.start_timeout), ")",
-                                 basis_.late_since(state_.late_before), ": ", missing_at_start());
+                                 basis_.late_since(state_.late_before), ": ", missing_at_start(basis_));
     verdict.cause.rule = "start_timeout: fail";
     verdict.reason = verdict.cause.summary;
     fail_job(std::move(verdict));
@@ -199,7 +190,7 @@ void JobCore::on(const DeadlinePassed&) {
     if (gang(m, g).cause_deadline <= now_) cause_is_due(m, g);
     GangState& state = gang(m, g);
     if (state.progress_deadline <= now_) progress_is_due(m, g);
-    if (crew(m, g).deadline > now_) return;
+    if (basis_.crew(m, g).deadline > now_) return;
     for (const HostId id : crews_.overdue({m, g})) give_up_host(id);
   });
   host_deadlines();
@@ -228,62 +219,7 @@ void JobCore::time_is_up(const std::string& key, Duration limit) {
   fail_job(std::move(verdict));
 }
 
-std::string JobCore::missing_at_start() const {
-  std::vector<std::string> hosts;
-  for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
-    const HostPhase phase = state_.hosts[i].phase;
-    if (!is_taken(HostId(i))) continue;  // nobody waits for a spare
-    if (phase == HostPhase::kLaunching) hosts.push_back(text(hosts_[i].name, " (its worker has not started)"));
-    if (phase == HostPhase::kLaunched) hosts.push_back(text(hosts_[i].name, " (its worker has not called back)"));
-  }
-  if (!hosts.empty()) return text("waiting for ", join(hosts, ", "));
-  std::vector<std::string> ranks;
-  std::vector<std::string> meshes;
-  std::size_t missing = 0;
-  for (std::uint32_t m = 0; m < spec_.meshes.size(); ++m) {
-    if (is_ready(MeshId(m))) continue;
-    // Of meshes that wait for others, these others are what is missing.
-    const std::vector<MeshId>& first = stages_.waits_for(MeshId(m));
-    if (!std::all_of(first.begin(), first.end(), [this](MeshId other) { return is_ready(other); })) {
-      meshes.push_back(spec_.meshes[m].name);
-      continue;
-    }
-    for (std::uint32_t r = 0; r < spec_.meshes[m].size(); ++r) {
-      const RankId id{MeshId(m), Rank(r)};
-      const RankState& slot = rank(id);
-      if ((slot.ready || (slot.reaped && !spec_.meshes[m].sidecar)) && !starts_again(id)) continue;
-      if (++missing > kMostNamed) continue;
-      ranks.push_back(unready_text(id));
-    }
-  }
-  std::string out = text("waiting for ranks ", join(ranks, ", "));
-  if (missing > kMostNamed) out += text(" and ", missing - kMostNamed, " more");
-  if (!meshes.empty()) out += text("; not started: ", join(meshes, ", "));
-  return out;
-}
-
-// Its gang has failed, and what is known of it is of a generation that is over.
-bool JobCore::starts_again(RankId id) const {
-  const GangState& of = gang(id.mesh, mesh_spec(id.mesh).gang_of(id.rank));
-  return recovers(of) &&
-         (of.phase == GangPhase::kFailing || of.phase == GangPhase::kWaiting || of.phase == GangPhase::kReserving);
-}
-
-// "trainer/3@v2 (has not said READY=1)"
-std::string JobCore::unready_text(RankId id) const {
-  const RankStage stage = member(id).stage;
-  const bool started = stage != RankStage::kPending && stage != RankStage::kStarting;
-  std::string why = started ? not_ready_text(mesh_spec(id.mesh)) : std::string();
-  if (starts_again(id)) why = " (its gang has failed, and is to start again)";
-  return text(mesh_spec(id.mesh).name, "/", id.rank.value(), "@", hosts_[placement_.host_of(id).value()].name, why);
-}
-
 bool JobCore::awaits(HostId where, const Reserved& reserved) const { return crews_.awaits(where, reserved); }
-
-Duration JobCore::lease_length() const {
-  if (may_reallocate() && hosts_left({}) > 0) return spec_.supervision.lease;
-  return std::max(spec_.supervision.lease, spec_.supervision.orphan_ttl);
-}
 
 GangState& JobCore::gang(MeshId mesh, GangId gang) { return state_.meshes[mesh.value()].gangs[gang.value()]; }
 

@@ -17,7 +17,12 @@
 
 #include "supervisor/core/crew/core_basis.h"
 #include "supervisor/core/crew/crews.h"
-#include "supervisor/core/crew/judgement.h"
+#include "supervisor/core/facts/blame.h"
+#include "supervisor/core/facts/gang_orders.h"
+#include "supervisor/core/facts/gangs.h"
+#include "supervisor/core/facts/hosts.h"
+#include "supervisor/core/facts/reports.h"
+#include "supervisor/core/facts/slots.h"
 #include "supervisor/core/machines/preparations.h"
 #include "supervisor/core/machines/standbys.h"
 #include "supervisor/core/recovery/recovery.h"
@@ -45,41 +50,17 @@ class JobCore {
   // When DeadlinePassed is due; never() if nothing waits.
   Instant next_deadline() const;
 
+  // What is known of it, for the questions of core/facts.
+  const CoreFacts& facts() const { return basis_; }
   const JobState& state() const { return state_; }
   const JobSpec& spec() const { return spec_; }
   const Placement& placement() const { return placement_; }
   const Stages& stages() const { return stages_; }
   const std::vector<PoolHost>& hosts() const { return hosts_; }
   const Crews& crews() const { return crews_; }
-  const Crew& crew(MeshId mesh, GangId gang) const { return crews_.at({mesh, gang}); }
-  // The gang's that this rank is of, and what it is in it.
-  const Crew& crew_with(RankId rank) const { return crews_.with(rank); }
-  const CrewMember& member(RankId rank) const { return crews_.member(rank); }
 
-  // What that host says there is to the job.
-  Judgement judge(HostId host, const RankReport& report) const;
-  // Does somebody stop this rank on purpose, so that it must not be called hung? By `monarch hold`, and in any way.
-  bool is_held(RankId rank) const;
-  // Is this host on request, and was somebody asked for it who has not granted it yet?
-  bool is_in_queue(HostId host) const;
-  // How far this spare is warmed, in a word for status; empty: it is not.
-  std::string_view word_of_spare(HostId host) const;
-  bool is_left_alone(RankId rank) const { return is_held(rank) || this->rank(rank).suspended; }
   // Would this answer move a gang on?
   bool awaits(HostId host, const Reserved& reserved) const;
-  bool has_rank(RankId rank) const;
-  // Where a rank of the spec is; of one that has ended: where it ran.
-  HostId place_of(RankId id) const;
-  // Where one runs, also what warms a spare, and a rank of a standby gang; or ran, if its rank has moved on and what it
-  // wrote last is still awaited.
-  std::optional<HostId> where_ran(const Incarnation& process) const;
-  // The newest that all ranks of its gang have committed.
-  std::optional<std::uint64_t> committed_step(RankId rank) const;
-  // Does this checkpoint count? For who is about to tell CheckpointCommitted, and for an answer that was lost.
-  CommitDecision rule_on(HostId host, const Incarnation& process, const CommitRequest& asked) const;
-  // How long a lease is: where no host could replace a rank without proof of its death, an outage of the supervisor up
-  // to orphan_ttl freezes nothing.
-  Duration lease_length() const;
   // The commands that this host should have obeyed by now, for a driver that sees in a beat that one was lost.
   std::vector<Action> outstanding(HostId host, const std::vector<RankReport>& reported) const;
 
@@ -91,13 +72,6 @@ class JobCore {
   void on(const IdleNoted& event);
   void look_at_waits();
   void time_is_up(const std::string& key, Duration limit);
-  std::string missing_at_start() const;
-  std::string unready_text(RankId id) const;
-  bool starts_again(RankId id) const;
-
-  // job_core_judge.cc
-  std::optional<HostId> where_is(RankId rank) const;
-  Judgement judge_rank(HostId where, const RankReport& report) const;
 
   // job_core_inherit.cc
   void on(const GangsInherited& event);
@@ -115,25 +89,12 @@ class JobCore {
   void not_launched_again(HostId host);
 
   // job_core_start.cc
-  struct Gangs final : CrewKind {
-    Gangs(const JobCore& core, Crews& crews);
-    std::optional<Reserve> reserve_of(const CrewKey& key, std::size_t host) const override;
-    Start start_of(const CrewKey& key, std::size_t host) const override;
-    std::string name_of(const CrewKey& key) const override { return core.mesh_spec(key.mesh).name; }
-    const JobCore& core;
-  };
   void on(const PortsReserved& event);
-  bool is_ready(MeshId mesh) const;  // or done, which a sidecar must not be before it was ready
   void start_waiting_gangs();
   void reserve_for(MeshId mesh, GangId gang);
   void lacks(MeshId mesh, HostId where, const std::string& what);
   void fail_start(MeshId mesh, HostId where, const std::string& what);
-  Reserve reserve_message(MeshId mesh, GangId gang, HostId host) const;
-  void choose_from(const PortSpan& ports, Reserve& message) const;
   void start_gang(MeshId mesh, GangId gang);
-  std::uint16_t port_of_rank(RankId id, std::size_t index) const;
-  RankStart rank_start(RankId id) const;
-  Start start_message(MeshId mesh, GangId gang, HostId host) const;
 
   // job_core_gangs.cc
   void on(const RankChanged& event);
@@ -142,14 +103,8 @@ class JobCore {
   // `alive_at`: when a sign of it came last; never(): nobody knows.
   void gang_failed(MeshId mesh, GangId gang, Instant alive_at = Instant::never());
   void check_gang(MeshId mesh, GangId gang);
-  std::optional<std::size_t> ended_unready(const GangState& gang) const;
-  void say_of_gang(MeshId mesh, GangId gang, EventKind kind, Severity severity, const std::string& what,
-                   const EventDetails& more = {});
   void cause_is_due(MeshId mesh, GangId gang);
   void decide_cause(MeshId mesh, GangId gang);
-  Verdict blame_host(const GangState& gang) const;
-  Verdict blame_rank(MeshId mesh, GangId gang, std::size_t first) const;
-  Verdict blame_hung(MeshId mesh, GangId gang) const;
   void sidecar_never_ready(MeshId mesh, GangId gang, Verdict how);
   void note_wedged(const RankChanged& event, const std::string& who);
 
@@ -162,7 +117,6 @@ class JobCore {
   // job_core_waits.cc
   void tend_waits();
   void remind();
-  bool waits_at_length(MeshId mesh, GangId gang) const;
   std::string why_out(MeshId mesh, GangId gang, HostId host) const;
   std::string remind_text(MeshId mesh, GangId gang) const;
   void remind_of_holds();
@@ -174,8 +128,6 @@ class JobCore {
   void on(const GangPaused& event);
   void on(const StepsHeard& event);
   void tell_caught_up(const GangProgressed& event, Instant at);
-  std::optional<TimeBin> bin_of(const GangState& gang) const;
-  bool lacks_host(MeshId mesh, GangId gang) const;
   void account();
   Recovery recovery_of(MeshId mesh, GangId gang, const Verdict& verdict, std::optional<std::size_t> first);
   void note_crash(GangState& gang, RankId who);
@@ -185,16 +137,13 @@ class JobCore {
   void tell_waits();
   void tell_fence(MeshId mesh, GangId gang);
   void tell_return(MeshId mesh, GangId gang);
-  bool fence_done(MeshId mesh, GangId gang) const;
   void begin_generation(GangState& gang);
   void progress_is_due(MeshId mesh, GangId gang);
   std::vector<std::string> not_ready(MeshId mesh, GangId gang);
   void forget_failures(GangState& gang);
-  std::string since_failure(const GangState& gang) const;
 
   // job_core_commits.cc
   void on(const CheckpointCommitted& event);
-  Committer committer(RankId rank) const;
 
   // job_core_stop.cc
   void fail_job(Verdict verdict);
@@ -213,27 +162,18 @@ class JobCore {
 
   // job_core_slots.cc
   void on(const WorkerLaunchFailed& event);
-  bool may_serve(HostId host) const { return monarch::may_serve(state_.hosts[host.value()]); }
   void launch(HostId host);
-  Duration launch_deadline() const;
-  Duration call_back_deadline() const;
   void give_time_to_start();
   void not_launched(std::vector<HostId> late);
   void not_called_back(HostId host);
   void host_failed(HostId host, LaunchFailure failure);
-  bool has_started(std::uint32_t slot) const;
-  std::optional<HostId> replacement() const;
   void move_slot(std::uint32_t slot, HostId to, const std::string& rule = {});
   void give_up_reservations(std::uint32_t slot);
   void give_up_reservation(MeshId mesh, GangId gang);
   void check_inventory(std::uint32_t slot);
-  LaunchFailure lack_of(HostId host, const std::string& what) const;
   void host_lacks(HostId host, const std::string& what);
   void fill_slots();
-  std::vector<std::uint32_t> empty_slots() const;
   void check_slots();
-  Verdict blame_hosts() const;
-  void tell_failed_hosts(Verdict& verdict) const;
 
   // job_core_crews.cc
   void open_crews();
@@ -244,8 +184,6 @@ class JobCore {
   void lose_crews(HostId host);
   void look_at_crews();
   bool any_crew_lives() const { return preparations_.any_runs() || standbys_.any_lives(); }
-  std::string runs_beside(HostId host, GangOf gang) const;
-  int order_of_spare(HostId host) const;
   template <class Change>
   void each_time_of_crews(Change change) {
     crews_.each_deadline([&change](MeshId, const Crew&, Instant& deadline) { change(deadline); });
@@ -262,9 +200,7 @@ class JobCore {
   void foresee_without_answer();
   void stop_as_foreseen();
   void check_foreseen();
-  bool all_ended_well(MeshId mesh, GangId gang) const;
   void ended_as_foreseen(MeshId mesh, GangId gang);
-  bool starts_nothing() const { return state_.phase >= JobPhase::kStopping || state_.foreseen; }
   Duration longest_stop() const;
   Duration grace_left(Duration grace) const;
 
@@ -299,11 +235,8 @@ class JobCore {
     RankId rank;
     HostId host;
   };
-  Duration drain_patience() const;
   std::vector<LastWords> output_on_its_way() const;
   void tell_incomplete_output(const std::vector<LastWords>& words);
-  bool is_on_its_way(RankId rank, HostId from) const;
-  bool is_of_last(const Incarnation& owed, HostId from) const;
   void note_owed(RankId rank);
   bool awaits_last_words(HostId host, Duration patience);
   void forget_wishes();
@@ -315,44 +248,26 @@ class JobCore {
   void on(const HostDistrusted& event);
   void quarantine(HostId host, const std::string& because);
   void suspect_host(MeshId mesh, GangId gang);
-  bool lives_alone(MeshId mesh, GangId gang, HostId host) const;
-  bool is_lemon(HostId host) const;
   void leave_lemon(HostId host);
   void recall_lemons(std::optional<HostId> lost);
 
   // job_core_shrink.cc
-  bool may_park(MeshId mesh) const;
   void park(MeshId mesh, GangId gang, HostId where, const std::string& rule);
   void regrow();
   void give_back_idle();
-  bool serves_parked_alone(HostId id) const;
-  bool awaits_own(MeshId mesh, GangId gang) const;
   bool find_hosts(MeshId mesh, GangId gang);
-  std::string parked_text() const;
-  bool has_parked() const { return !parked_text().empty(); }
 
   // job_core_request.cc
   void on(const HostNamed& event);
   void take_name(HostId host);
   void not_granted();
-  bool may_request() const { return state_.no_request_before <= now_; }
   bool start_is_overdue();
 
   // job_core_refill.cc
   void evict(std::uint32_t slot);
-  bool may_leave(std::uint32_t slot, MeshId mesh) const;
-  bool may_reallocate() const;
-  std::uint32_t hosts_left(const std::vector<HostId>& own) const;
-  bool is_free_to_launch(HostId host) const;
-  bool may_take(HostId host) const;
-  bool serves_gangs(HostId host) const;
-  bool is_taken(HostId host) const;
-  FailureFacts facts_of_lost_host(MeshId mesh, const std::vector<HostId>& hosts) const;
-  std::vector<Duration> returns(const std::vector<HostId>& own) const;
   void refill_slot(std::uint32_t slot);
   void launch_again(HostId host, const std::string& rule);
   void give_up(MeshId mesh, GangId gang, HostId where, const Recovery& why);
-  bool is_occupied(const HostState& state) const;
   void let_return(HostId host, bool at_once);
   void become_cold(HostId host);
   void keep_spares();
@@ -405,18 +320,19 @@ class JobCore {
   std::vector<GangOf> waits_to_tell_;  // within a step
 
   // What is above, for the parts; who is copied has its own.
-  CoreBasis basis_{.spec = spec_,
-                   .hosts = hosts_,
-                   .options = options_,
-                   .placement = placement_,
-                   .resources = resources_,
-                   .texts = texts_,
-                   .state = state_,
-                   .now = now_,
-                   .actions = actions_,
-                   .next_event = state_.next_event};
+  CoreBasis basis_{{.spec = spec_,
+                    .hosts = hosts_,
+                    .options = options_,
+                    .placement = placement_,
+                    .stages = stages_,
+                    .resources = resources_,
+                    .texts = texts_,
+                    .state = state_,
+                    .now = now_},
+                   actions_,
+                   state_.next_event};
   Crews crews_{basis_, state_.crews};
-  Gangs gangs_{*this, crews_};
+  GangOrders orders_{basis_, crews_};
   Preparations preparations_{basis_, state_.preparations, crews_};
   Standbys standbys_{basis_, state_.standbys, crews_};
 };

@@ -18,7 +18,7 @@ void JobCore::open_crews() {
 }
 
 void JobCore::tend_crews() {
-  if (state_.phase == JobPhase::kNew || starts_nothing()) return;
+  if (state_.phase == JobPhase::kNew || basis_.starts_nothing()) return;
   preparations_.tend();
   settle_crews();
   standbys_.tend();
@@ -66,36 +66,13 @@ void JobCore::look_at_crews() {
   settle_crews();
 }
 
-// What still runs there, and is not of this gang, for people; empty: nothing.
-std::string JobCore::runs_beside(HostId id, GangOf gang) const {
-  if (preparations_.runs_on(id)) return "spares.prepare still runs there";
-  return standbys_.is_on(id, gang) ? "a standby gang there has not ended" : "";
-}
-
-// Of connected ones those that are warm are taken first, and those where a standby gang waits last.
-int JobCore::order_of_spare(HostId id) const {
-  if (standbys_.is_on(id, std::nullopt)) return 3;
-  if (preparations_.runs_on(id)) return 1;
-  return preparations_.stage(id) == PrepareStage::kUnprepared ? 2 : 0;
-}
-
-std::string_view JobCore::word_of_spare(HostId id) const {
-  switch (preparations_.stage(id)) {
-    case PrepareStage::kNone: return "";
-    case PrepareStage::kRunning: return "preparing";
-    case PrepareStage::kPrepared: return "prepared";
-    case PrepareStage::kUnprepared: return "unprepared";
-  }
-  return "";
-}
-
 // The gang has failed, nothing of it lives, and it is to be started again: on the hosts of one that waits. Its hosts
 // become spares.
 void JobCore::standby_takes(MeshId m, GangId g) {
   const std::optional<std::uint32_t> s = standbys_.ready_for(m);
   if (!s) return;
   const std::vector<HostId> before = placement_.hosts_of(m, g);
-  const bool lost = std::any_of(before.begin(), before.end(), [this](HostId id) { return !may_serve(id); });
+  const bool lost = std::any_of(before.begin(), before.end(), [this](HostId id) { return !basis_.may_serve(id); });
   const ReallocatePolicy& policy = mesh_spec(m).supervision.reallocate;
   if (lost) {
     if (policy.max && still_count(state_.reallocations, policy.window, now_) >= *policy.max) return;

@@ -26,11 +26,6 @@ constexpr Duration kUnknownLeft = Duration::seconds(30);
 // MONARCH_EVENTS takes messages of 2,048 bytes.
 constexpr std::size_t kReasonBytes = 512;
 
-bool has_ranks(GangPhase phase) {
-  return phase == GangPhase::kStarting || phase == GangPhase::kRunning || phase == GangPhase::kFailing ||
-         phase == GangPhase::kStopping;
-}
-
 }  // namespace
 
 std::string rule_of(const LaunchFacts& launch) {
@@ -103,27 +98,20 @@ void JobCore::check_foreseen() {
   bool done = true;
   bool any_runs = false;
   each_gang([&](MeshId m, GangId g) {
-    const GangPhase phase = gang(m, g).phase;
+    const auto phase = gang(m, g).phase;
     if (mesh_spec(m).sidecar) return;
-    done = done && (phase == GangPhase::kDone || phase == GangPhase::kParked);
+    done = done && is_through(phase);
     any_runs = any_runs || has_ranks(phase);
   });
   if (!any_runs && !done) stop_as_foreseen();
-}
-
-bool JobCore::all_ended_well(MeshId mesh, GangId g) const {
-  const std::vector<RankId> ranks = placement_.ranks_of(mesh, g);
-  return std::all_of(ranks.begin(), ranks.end(), [this](const RankId& id) {
-    return member(id).stage == RankStage::kEnded && rank(id).reaped && !is_failure(rank(id).end);
-  });
 }
 
 // However its ranks ended: they were told to, or were killed by who takes their hosts.
 void JobCore::ended_as_foreseen(MeshId mesh, GangId g) {
   to(gang(mesh, g), GangPhase::kFailed);
   gang(mesh, g).failure.reset();
-  say_of_gang(mesh, g, EventKind::kGangEnded, Severity::kInfo,
-              text("has ended, and is not started again: ", state_.foreseen->why));
+  basis_.say_of_gang(mesh, g, EventKind::kGangEnded, Severity::kInfo,
+                     text("has ended, and is not started again: ", state_.foreseen->why));
 }
 
 // Stage after stage.

@@ -24,34 +24,22 @@ bool says_ready(const MeshSpec& mesh, const RankReport& report) {
   return report.phase == RankPhase::kRunning || report.end.kind == EndKind::kExited;
 }
 
-// What to do where a rank's folder is one of this machine, which its host lacks.
-std::string folder_advice(const JobSpec& job, const MeshSpec& mesh, const RankEnd& end) {
-  if (end.kind != EndKind::kNotExecuted || end.value != ENOENT) return "";
-  if (job.launch.facts().one_machine || job.workspace) return "";
-  if (mesh.workdir && mesh.workdir->starts_with('/')) return "";
-  const std::string base = base_directory(job);
-  // As child_steps.cc tells of a folder that cannot be entered.
-  if (end.detail != text("chdir ", mesh.workdir ? text(base, "/", *mesh.workdir) : base)) return "";
-  return "; it is a folder of the machine that started the job: `workspace: {path: .}` gives each host a copy, or "
-         "`workdir` names a folder of the hosts";
-}
-
 }  // namespace
 
 void JobCore::on(const RankChanged& event) {
   // The one place where reports of other generations, or from hosts that should not have the rank, are dropped.
-  const Judgement news = judge(event.host, event.report);
+  const Judgement news = judge(basis_, event.host, event.report);
   if (!news.counts()) return;
   const RankId id = event.report.process.rank;
   const CrewPlace place = *crew_of(spec_, id);
-  if (!has_rank(id)) return on_crew_changed(event, place);
+  if (!basis_.has_rank(id)) return on_crew_changed(event, place);
   settle_owed(event.host, event.report);
   if (news.of != ReportOf::kOfNow) return;
   const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
   GangState& state = gang(id.mesh, g);
   RankState& slot = rank(id);
 
-  const CrewMember& member = this->member(id);
+  const CrewMember& member = basis_.member(id);
   if (event.report.output_complete && !member.output_complete) {
     slot.stdout_bytes = event.report.stdout_bytes;
     slot.stderr_bytes = event.report.stderr_bytes;
@@ -126,7 +114,7 @@ void JobCore::record_end(const RankChanged& event, GangState& state, RankState& 
 
 void JobCore::gang_failed(MeshId mesh, GangId g, Instant alive_at) {
   GangState& state = gang(mesh, g);
-  if (state.phase != GangPhase::kStarting && state.phase != GangPhase::kRunning) return;
+  if (!runs(state.phase)) return;
   if (state_.foreseen) return;  // those of it that live may save what they have
   const bool worked = state.time.bin == TimeBin::kNew || state.time.bin == TimeBin::kRedone;
   if (worked && alive_at < now_) enter(state.time, TimeBin::kStill, alive_at);
@@ -140,13 +128,13 @@ void JobCore::gang_failed(MeshId mesh, GangId g, Instant alive_at) {
 // Moves a gang on once its ranks have: to running, to ready, to done, or to its end.
 void JobCore::check_gang(MeshId mesh, GangId g) {
   GangState& state = gang(mesh, g);
-  if (has_ended(state.phase) || state.phase == GangPhase::kWaiting || state.phase == GangPhase::kReserving) return;
+  if (has_ended(state.phase) || waits(state.phase)) return;
   const MeshSpec& spec = mesh_spec(mesh);
   bool started = true;
   bool placed = true;  // it is known of all whether they have a process
   bool ready = true;
   bool ended = true;
-  const Crew& crew = this->crew(mesh, g);
+  const Crew& crew = basis_.crew(mesh, g);
   const std::uint32_t first = placement_.range_of(mesh, g).first;
   for (std::uint32_t i = 0; i < crew.members.size(); ++i) {
     const RankState& slot = rank({mesh, Rank(first + i)});
@@ -161,43 +149,45 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
   settle_crews();
   if (state.phase == GangPhase::kStarting && started) {
     to(state, GangPhase::kRunning);
-    say_of_gang(mesh, g, EventKind::kGangRunning, Severity::kInfo, text("is running", since_failure(state)),
-                {{"launch_ms", text((now_ - state.started_at).count_milliseconds())}});
+    basis_.say_of_gang(mesh, g, EventKind::kGangRunning, Severity::kInfo,
+                       text("is running", since_failure(basis_, state)),
+                       {{"launch_ms", text((now_ - state.started_at).count_milliseconds())}});
     if (recovers(state)) tell_peers_of(mesh, g, "peer_back");
     state.failure.reset();
   }
-  if (state.phase == GangPhase::kRunning && ready && !state.was_ready) {
+  if (is_running(state.phase) && ready && !state.was_ready) {
     note_ready(state);
     if (!state.furthest) note_recovered(state_.drill, mesh, g);
     waits_due_ = true;
-    if (spec.ready.kind != ReadyKind::kExec) say_of_gang(mesh, g, EventKind::kGangReady, Severity::kInfo, "is ready");
+    if (spec.ready.kind != ReadyKind::kExec)
+      basis_.say_of_gang(mesh, g, EventKind::kGangReady, Severity::kInfo, "is ready");
   }
   if (!ended) {
-    const std::optional<std::size_t> quit = spec.sidecar ? ended_unready(state) : std::nullopt;
-    if (quit && !state.ever_ready && !state_.foreseen) sidecar_never_ready(mesh, g, blame_rank(mesh, g, *quit));
+    const std::optional<std::size_t> quit = spec.sidecar ? ended_unready(basis_, state) : std::nullopt;
+    if (quit && !state.ever_ready && !state_.foreseen) sidecar_never_ready(mesh, g, blame_rank(basis_, mesh, g, *quit));
     if (quit && state.ever_ready) waits_due_ = true;  // the job goes on without it: nobody waits for it any longer
     return;
   }
   waits_due_ = true;  // others may have waited until nothing lives on a host of it
   switch (state.phase) {
     case GangPhase::kRunning:
-      if (state_.foreseen && !all_ended_well(mesh, g)) return ended_as_foreseen(mesh, g);
+      if (state_.foreseen && !all_ended_well(basis_, mesh, g)) return ended_as_foreseen(mesh, g);
       to(state, GangPhase::kDone);
       waits_due_ = true;
       note_recovered(state_.drill, mesh, g);
-      say_of_gang(mesh, g, EventKind::kGangDone, Severity::kInfo, "is done");
+      basis_.say_of_gang(mesh, g, EventKind::kGangDone, Severity::kInfo, "is done");
       if (spec.sidecar && !state.ever_ready && !state_.foreseen) sidecar_never_ready(mesh, g, {});
       return;
     case GangPhase::kFailing:
       if (state_.foreseen && !state.cause_decided) return ended_as_foreseen(mesh, g);
       decide_cause(mesh, g);
-      if (recovers(state) && !starts_nothing()) return await_next(mesh, g);
+      if (recovers(state) && !basis_.starts_nothing()) return await_next(mesh, g);
       to(state, GangPhase::kFailed);
       return;
     case GangPhase::kStopping:
-      if (!state.asked.empty() && !starts_nothing()) return start_as_asked(mesh, g);
+      if (!state.asked.empty() && !basis_.starts_nothing()) return start_as_asked(mesh, g);
       to(state, GangPhase::kStopped);
-      say_of_gang(mesh, g, EventKind::kGangStopped, Severity::kInfo, "has stopped");
+      basis_.say_of_gang(mesh, g, EventKind::kGangStopped, Severity::kInfo, "has stopped");
       return;
     case GangPhase::kWaiting:
     case GangPhase::kReserving:
@@ -209,30 +199,11 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
   }
 }
 
-// The first rank of it that ended well and will never be ready: the gang will not be, either, whatever the others do.
-std::optional<std::size_t> JobCore::ended_unready(const GangState& state) const {
-  if (state.phase != GangPhase::kStarting && state.phase != GangPhase::kRunning) return std::nullopt;
-  for (std::size_t i = 0; i < state.ends.size(); ++i) {
-    if (!rank(state.ends[i].process.rank).ready && !is_failure(state.ends[i].end)) return i;
-  }
-  return std::nullopt;
-}
-
-void JobCore::say_of_gang(MeshId mesh, GangId g, EventKind kind, Severity severity, const std::string& what,
-                          const EventDetails& more) {
-  JobEvent event = event_of(kind, severity, text(mesh_spec(mesh).name, ": gang ", g.value(), " ", what));
-  event.mesh = mesh_spec(mesh).name;
-  event.generation = crew(mesh, g).generation.counter;
-  event.details = {{"gang", text(g.value())}};
-  event.details.insert(event.details.end(), more.begin(), more.end());
-  emit(std::move(event));
-}
-
 // Whoever was ending before we stopped the gang may have begun it. It has until its keeper calls it wedged.
 void JobCore::cause_is_due(MeshId mesh, GangId g) {
   const std::vector<RankId> ranks = placement_.ranks_of(mesh, g);
   const bool awaited = std::any_of(ranks.begin(), ranks.end(), [this](const RankId& id) {
-    return rank(id).ending && !rank(id).reaped && lives(member(id).stage);
+    return rank(id).ending && !rank(id).reaped && lives(basis_.member(id).stage);
   });
   if (!awaited) return decide_cause(mesh, g);
   gang(mesh, g).cause_deadline = now_ + cause_window();
@@ -251,11 +222,11 @@ void JobCore::decide_cause(MeshId mesh, GangId g) {
       first && !is_lack_of_host(state.ends[*first].end) &&
       (state.ends[*first].end.kind == EndKind::kNotExecuted || state.ends[*first].end.kind == EndKind::kSetupFailed);
   const bool hung = state.hung && !state.host_lost && !never_ran;
-  Verdict verdict = hung                                        ? blame_hung(mesh, g)
-                    : (state.host_lost && !never_ran) || !first ? blame_host(state)
-                                                                : blame_rank(mesh, g, *first);
+  Verdict verdict = hung                                        ? blame_hung(basis_, mesh, g)
+                    : (state.host_lost && !never_ran) || !first ? blame_host(basis_, state)
+                                                                : blame_rank(basis_, mesh, g, *first);
   verdict.cause.mesh = spec.name;
-  verdict.cause.generation = crew(mesh, g).generation.counter;
+  verdict.cause.generation = basis_.crew(mesh, g).generation.counter;
   const Recovery next = recovery_of(mesh, g, verdict, first_to_exit(state.ends));
   verdict.cause.rule = next.rule;
   const bool goes_on = next.remedy != Remedy::kFail;
@@ -282,65 +253,6 @@ void JobCore::decide_cause(MeshId mesh, GangId g) {
   if (!state.ever_ready) sidecar_never_ready(mesh, g, std::move(verdict));
 }
 
-// Ranks that lose a peer's host abort within the window: the host is the cause, they are not. Where every end came
-// after a signal that we never ordered, a worker ended its ranks by itself: it had lost us for a lease, or was told to
-// end.
-Verdict JobCore::blame_host(const GangState& state) const {
-  Verdict verdict;
-  FirstCause& cause = verdict.cause;
-  cause.kind = CauseKind::kHost;
-  cause.host = hosts_[(state.host_lost ? state.lost_host : state.ends.front().host).value()].name;
-  const HostState* lost = state.host_lost ? &state_.hosts[state.lost_host.value()] : nullptr;
-  cause.summary = lost != nullptr && lost->wedged
-                      ? text("host ", cause.host, " is wedged: a process on it does not end after SIGKILL")
-                  : lost != nullptr ? text("host ", cause.host, " was lost: ", lost->lost_because)
-                                    : text("the worker on ", cause.host,
-                                           " ended its ranks: it had no lease from the supervisor, or was told to end");
-  cause.secondary = static_cast<std::uint32_t>(state.ends.size());
-  verdict.exit_code = kExitLost;
-  verdict.reason = cause.summary;
-  return verdict;
-}
-
-Verdict JobCore::blame_rank(MeshId mesh, GangId g, std::size_t first) const {
-  const MeshSpec& spec = mesh_spec(mesh);
-  const GangState& state = gang(mesh, g);
-  const EndedRank& end = state.ends[first];
-  Verdict verdict;
-  FirstCause& cause = verdict.cause;
-  cause.kind = CauseKind::kRank;
-  cause.host = hosts_[end.host.value()].name;
-  cause.rank = end.process.rank.rank.value();
-  if (spec.gangs() > 1) {
-    cause.gang = g.value();
-    cause.gang_rank = end.process.rank.rank.value() - placement_.range_of(mesh, g).first;
-  }
-  cause.pid = end.pid;
-  cause.end = end.end;
-  cause.summary = text(describe_end(end.end), folder_advice(spec_, spec, end.end));
-  cause.secondary = static_cast<std::uint32_t>(state.ends.size() - 1);
-  verdict.exit_code = exit_code_of(end.end);
-  if (const std::optional<std::size_t> exit = first_to_exit(state.ends); exit && *exit != first) {
-    const EndedRank& other = state.ends[*exit];
-    cause.summary = text(end.end.after_our_signal ? "killed before it gave an exit code" : describe_end(end.end),
-                         ", and its error came first (first to exit: ", spec.name, "/", other.process.rank.rank.value(),
-                         ", ", describe_end(other.end), ")");
-    if (end.end.after_our_signal) verdict.exit_code = exit_code_of(other.end);
-  }
-  const bool ran = end.end.kind == EndKind::kExited || end.end.kind == EndKind::kSignaled;
-  if (const std::vector<std::size_t> others = as_early_as(first, state.ends); ran && !others.empty()) {
-    const EndedRank& other = state.ends[others.front()];
-    cause.summary += text(" (or first: ", spec.name, "/", other.process.rank.rank.value(), " on ",
-                          hosts_[other.host.value()].name, ", ", describe_end(other.end));
-    if (others.size() > 1) cause.summary += text(", or one of ", others.size() - 1, " more");
-    cause.summary += "; they ended together, as far as clocks tell)";
-  }
-  verdict.reason = end.end.kind == EndKind::kSetupFailed ? text(spec.name, ": ", cause.summary, " on host ", cause.host)
-                                                         : text(spec.name, "/", end.process.rank.rank.value(), " on ",
-                                                                cause.host, " (pid ", end.pid, "): ", cause.summary);
-  return verdict;
-}
-
 // Meshes that are no sidecars wait for every sidecar: without this one they never start. The exit code of a rank is the
 // job's, but a 0: that it has ended well is no success of the job. Who wrote actors wrote of no sidecar: the words of
 // their ranks are told as any other's.
@@ -350,7 +262,7 @@ void JobCore::sidecar_never_ready(MeshId mesh, GangId g, Verdict verdict) {
   const bool serves = mesh_spec(mesh).serves;
   if (!of_a_rank || !serves) verdict.cause.kind = CauseKind::kStart;
   verdict.cause.mesh = mesh_spec(mesh).name;
-  verdict.cause.generation = crew(mesh, g).generation.counter;
+  verdict.cause.generation = basis_.crew(mesh, g).generation.counter;
   const std::string end = verdict.cause.summary.empty() ? "exit code 0" : verdict.cause.summary;
   const std::string who = verdict.cause.rank ? text(mesh_spec(mesh).name, "/", *verdict.cause.rank, " on ",
                                                     verdict.cause.host, " (pid ", verdict.cause.pid, ")")

@@ -23,13 +23,13 @@ namespace {
 constexpr Duration kShutdownDeadline = Duration::seconds(10);
 constexpr Duration kDestroyDeadline = Duration::seconds(10);
 
-bool can_report(HostPhase phase) { return phase == HostPhase::kLaunched || phase == HostPhase::kJoined; }
+bool can_report(HostPhase phase) { return is_launched(phase) || is_joined(phase); }
 
 }  // namespace
 
 void JobCore::on(const WorkerLaunched& event) {
   HostState& state = host(event.host);
-  if (state.phase != HostPhase::kLaunching) return;  // destroyed meanwhile: its key is not let in
+  if (!is_launching(state.phase)) return;  // destroyed meanwhile: its key is not let in
   to(state, HostPhase::kLaunched);
   state.public_key = event.worker.reply.public_key;
   state.keeper_pid = event.worker.reply.keeper_pid;
@@ -43,7 +43,7 @@ void JobCore::on(const WorkerLaunched& event) {
   state.call_back_again = event.worker.again;
   state.answered_at = now_;
   state.times = event.worker.times;
-  state.deadline = now_ + call_back_deadline();
+  state.deadline = now_ + call_back_deadline(basis_);
   state.late_before = state_.late;
   if (state_.phase == JobPhase::kShuttingDown) destroy(event.host);
 }
@@ -62,7 +62,7 @@ void JobCore::on(const WorkerJoined& event) {
   if (!can_report(state.phase)) return;
   state.incarnation = event.incarnation;
   state.doubted = false;
-  if (state.phase == HostPhase::kLaunched) {
+  if (is_launched(state.phase)) {
     to(state, HostPhase::kJoined);
     state.deadline = Instant::never();
     waits_due_ = true;
@@ -92,7 +92,7 @@ void JobCore::on(const WorkerEnded& event) {
     case HostPhase::kLaunching:
     case HostPhase::kLaunched:
       host_failed(event.host, {.kind = LaunchFailureKind::kExec,
-                               .phase = state.phase == HostPhase::kLaunched ? "call back" : "start",
+                               .phase = is_launched(state.phase) ? "call back" : "start",
                                .elapsed = now_ - state.launched_at,
                                .message = text("its worker ended: ", event.how),
                                .words = {},
@@ -100,7 +100,7 @@ void JobCore::on(const WorkerEnded& event) {
       break;
     case HostPhase::kJoined: break;
   }
-  const bool by_itself = state.phase == HostPhase::kJoined && !state.shutdown_told;
+  const bool by_itself = is_joined(state.phase) && !state.shutdown_told;
   const bool known = std::exchange(state.failing, false);
   state.doubted = false;
   to(state, HostPhase::kEnded);
@@ -108,7 +108,7 @@ void JobCore::on(const WorkerEnded& event) {
   state.fence = Instant{};  // proof: nothing of it acts any longer
   state.unproven = false;
   waits_due_ = true;
-  if (std::exchange(state.launch_again, false) && !starts_nothing()) {
+  if (std::exchange(state.launch_again, false) && !basis_.starts_nothing()) {
     to(state, HostPhase::kCold);
     return launch(event.host);
   }
@@ -127,7 +127,7 @@ void JobCore::on(const WorkerEnded& event) {
 // once or soon.
 void JobCore::on(const WorkerFailing& event) {
   HostState& state = host(event.host);
-  if (state.phase != HostPhase::kJoined || state.shutdown_told || state.failing) return;
+  if (!is_joined(state.phase) || state.shutdown_told || state.failing) return;
   lose_host(event.host, "its keeper ended unexpectedly, and what runs there is being killed");
   state.failing = true;
   decide_causes_within(event.host, kDestroyDeadline);
@@ -151,14 +151,14 @@ void JobCore::on(const DaemonStarted& event) {
 void JobCore::decide_causes_within(HostId id, Duration patience) {
   each_gang([&](MeshId m, GangId g) {
     GangState& state = gang(m, g);
-    const bool open = state.phase == GangPhase::kFailing && !state.cause_decided;
+    const bool open = is_failing(state.phase) && !state.cause_decided;
     if (open && state.host_lost && state.lost_host == id) state.cause_deadline = now_ + patience;
   });
 }
 
 void JobCore::on(const HostSilent& event) {
   // Before it has joined nothing is expected of it but its hello, which has a deadline of its own.
-  if (host(event.host).phase != HostPhase::kJoined) return;
+  if (!is_joined(host(event.host).phase)) return;
   host(event.host).fence = std::max(host(event.host).fence, event.grants_until);
   lose_host(event.host, text("silent for ", to_text(event.silence)), event.silence);
   destroy(event.host);
@@ -166,7 +166,7 @@ void JobCore::on(const HostSilent& event) {
 }
 
 void JobCore::on(const HostDoubted& event) {
-  if (host(event.host).phase != HostPhase::kJoined) return;
+  if (!is_joined(host(event.host).phase)) return;
   host(event.host).doubted = !event.heard_again;
   if (event.heard_again) waits_due_ = true;  // somebody may have waited for it
   const std::string& name = hosts_[event.host.value()].name;
@@ -203,7 +203,7 @@ void JobCore::lose_host(HostId id, const std::string& why, std::optional<Duratio
   }
   recall_lemons(id);
   const std::optional<std::uint32_t> slot = placement_.slot_on(id);
-  if (state_.phase == JobPhase::kStarting && !(slot && has_started(*slot))) {
+  if (state_.phase == JobPhase::kStarting && !(slot && has_started(basis_, *slot))) {
     host(id).failure = LaunchFailure{.kind = LaunchFailureKind::kOther,
                                      .phase = "connected",
                                      .elapsed = now_ - host(id).launched_at,
@@ -216,11 +216,10 @@ void JobCore::lose_host(HostId id, const std::string& why, std::optional<Duratio
   give_up_reservations(*slot);
   each_gang([&](MeshId m, GangId g) {
     GangState& state = gang(m, g);
-    const bool alive = state.phase == GangPhase::kStarting || state.phase == GangPhase::kRunning ||
-                       (state.phase == GangPhase::kFailing && !state.cause_decided);
+    const bool alive = runs(state.phase) || (is_failing(state.phase) && !state.cause_decided);
     const std::vector<RankId> here = placement_.ranks_of(m, g, id);
     const bool held_ranks =
-        std::any_of(here.begin(), here.end(), [this](const RankId& r) { return lives(member(r).stage); });
+        std::any_of(here.begin(), here.end(), [this](const RankId& r) { return lives(basis_.member(r).stage); });
     if (!alive || !held_ranks) return;
     state.host_lost = true;
     state.lost_host = id;
@@ -240,7 +239,7 @@ void JobCore::mark_ranks_lost(HostId id) {
 
 // It beats, and does not end what it was told to end. What else lives there ends with it: those gangs lose their host.
 void JobCore::give_up_host(HostId id) {
-  if (state_.phase <= JobPhase::kRunning && host(id).phase == HostPhase::kJoined) {
+  if (state_.phase <= JobPhase::kRunning && is_joined(host(id).phase)) {
     const Supervision& supervision = spec_.supervision;
     const Duration longest = std::max(supervision.lease, supervision.orphan_ttl);
     host(id).fence = std::max(host(id).fence, fence_of(now_, longest));
@@ -297,11 +296,11 @@ void JobCore::host_deadlines() {
   std::vector<HostId> late;
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     HostState& state = state_.hosts[i];
-    const bool out = state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost;
+    const bool out = is_out(state.phase);
     if (out && state.cold_at <= now_) become_cold(HostId(i));
     if (!state.owed.empty() && state.owed_until <= now_) owed_is_due(HostId(i));
     if (state.deadline > now_) continue;
-    if (state.phase == HostPhase::kDestroying) {
+    if (is_destroying(state.phase)) {
       to(state, HostPhase::kLost);
       state.deadline = Instant::never();
       state.unproven = true;
@@ -309,9 +308,9 @@ void JobCore::host_deadlines() {
       not_launched_again(HostId(i));
       let_return(HostId(i), false);
       mark_ranks_lost(HostId(i));
-    } else if (state.phase == HostPhase::kLaunched) {
+    } else if (is_launched(state.phase)) {
       not_called_back(HostId(i));
-    } else if (state.phase == HostPhase::kLaunching) {
+    } else if (is_launching(state.phase)) {
       late.push_back(HostId(i));
     } else {
       destroy(HostId(i));
@@ -323,14 +322,14 @@ void JobCore::host_deadlines() {
 std::vector<Action> JobCore::outstanding(HostId id, const std::vector<RankReport>& reported) const {
   std::vector<Action> missing;
   const HostState& state = state_.hosts[id.value()];
-  const bool given_up = state.phase == HostPhase::kCold && state.unproven;
-  if (state.phase == HostPhase::kDestroying || state.phase == HostPhase::kLost || given_up) {
+  const bool given_up = is_cold(state.phase) && state.unproven;
+  if (is_destroying(state.phase) || state.phase == HostPhase::kLost || given_up) {
     // The launcher's order has not reached it, and it is heard again: it is told itself, or our answers would keep it
     // for ever.
     missing.emplace_back(SendShutdown{id, Shutdown{.reason = "this host was given up"}});
     return missing;
   }
-  if (state.phase != HostPhase::kJoined || state.failing) return missing;
+  if (!is_joined(state.phase) || state.failing) return missing;
   if (state.shutdown_told) {
     missing.emplace_back(SendShutdown{id, Shutdown{.reason = state_.verdict->reason}});
     return missing;
@@ -338,7 +337,7 @@ std::vector<Action> JobCore::outstanding(HostId id, const std::vector<RankReport
   crews_.add_outstanding(id, reported, missing);
   // What runs there at a generation that nobody wants: it is killed, whatever it is.
   for (const RankReport& report : reported) {
-    if (report.phase >= RankPhase::kStopping || judge(id, report).granted) continue;
+    if (report.phase >= RankPhase::kStopping || judge(basis_, id, report).granted) continue;
     missing.emplace_back(SendStop{id, Stop{.ranks = {report.process.rank},
                                            .generation = report.process.generation,
                                            .signal = 9,

@@ -47,8 +47,9 @@ void JobCore::on(const HostsHeld& event) {
 void JobCore::on(const RankHung& event) {
   const GangId g = mesh_spec(event.process.rank.mesh).gang_of(event.process.rank.rank);
   GangState& state = gang(event.process.rank.mesh, g);
-  if (crew_with(event.process.rank).generation != event.process.generation) return;  // it is told of one that has ended
-  const bool alive = state.phase == GangPhase::kStarting || state.phase == GangPhase::kRunning;
+  if (basis_.crew_with(event.process.rank).generation != event.process.generation)
+    return;  // it is told of one that has ended
+  const bool alive = runs(state.phase);
   if (!alive) return;  // it is being stopped for another reason
   const MeshSpec& spec = mesh_spec(event.process.rank.mesh);
   const bool restart = event.action == HangAction::kRestart && !state_.foreseen;
@@ -63,7 +64,7 @@ void JobCore::on(const RankHung& event) {
   hung.mesh = spec.name;
   hung.rank = event.process.rank.rank.value();
   hung.generation = event.process.generation.counter;
-  hung.pid = member(event.process.rank).pid;
+  hung.pid = basis_.member(event.process.rank).pid;
   if (!event.phase.empty()) hung.details.emplace_back("phase", printable(event.phase));
   hung.details.emplace_back("waited", to_text(event.waited));
   hung.details.emplace_back("limit", to_text(event.limit));
@@ -75,32 +76,6 @@ void JobCore::on(const RankHung& event) {
   gang_failed(event.process.rank.mesh, g, now_ - event.waited);
 }
 
-// All that follows in the gang came after our own signals: who made no progress is the cause.
-Verdict JobCore::blame_hung(MeshId mesh, GangId g) const {
-  Verdict verdict;
-  verdict.exit_code = kExitHung;
-  FirstCause& cause = verdict.cause;
-  const MeshSpec& spec = mesh_spec(mesh);
-  const GangState& state = gang(mesh, g);
-  cause.kind = CauseKind::kRank;
-  cause.host = hosts_[placement_.host_of(*state.hung).value()].name;
-  cause.rank = state.hung->rank.value();
-  cause.pid = member(*state.hung).pid;
-  if (spec.gangs() > 1) {
-    cause.gang = g.value();
-    cause.gang_rank = *cause.rank - placement_.range_of(mesh, g).first;
-  }
-  cause.summary = text("made no progress: ", state.hung_because);
-  cause.rule = "hang.action: restart";
-  verdict.reason = text(spec.name, "/", *cause.rank, " on ", cause.host, " ", cause.summary);
-  return verdict;
-}
-
-bool JobCore::is_held(RankId id) const {
-  const std::vector<Rank>& held = state_.meshes[id.mesh.value()].held;
-  return std::binary_search(held.begin(), held.end(), id.rank);
-}
-
 // What is stopped by a signal is so until its end: the next generation is another process. A hold is of the rank's
 // place.
 void JobCore::on(const HoldAsked& event) {
@@ -110,12 +85,12 @@ void JobCore::on(const HoldAsked& event) {
     const auto place = std::lower_bound(held.begin(), held.end(), id.rank);
     switch (event.wish) {
       case HoldWish::kHold:
-        if (!is_held(id)) held.insert(place, id.rank);
+        if (!is_held(basis_, id)) held.insert(place, id.rank);
         break;
       case HoldWish::kRelease:
-        if (is_held(id)) held.erase(place);
+        if (is_held(basis_, id)) held.erase(place);
         break;
-      case HoldWish::kStop: rank(id).suspended = lives(member(id).stage); break;
+      case HoldWish::kStop: rank(id).suspended = lives(basis_.member(id).stage); break;
       case HoldWish::kContinue: rank(id).suspended = false; break;
     }
   }

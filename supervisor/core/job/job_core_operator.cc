@@ -10,7 +10,7 @@
 namespace monarch {
 
 void JobCore::on(const OperatorAsked& event) {
-  if (state_.phase < JobPhase::kStarting || starts_nothing()) return;  // a stop wins over everything
+  if (state_.phase < JobPhase::kStarting || basis_.starts_nothing()) return;  // a stop wins over everything
   const std::string who = event.who.empty() ? "an operator" : printable(event.who);
   for (const HostId id : event.hosts) {
     if (event.wish == OperatorWish::kDrain) drain(id, who);
@@ -52,10 +52,11 @@ void JobCore::forgive(const std::vector<std::pair<MeshId, GangId>>& gangs, const
 
 void JobCore::restart_as_asked(MeshId mesh, GangId g, const std::string& who) {
   GangState& state = gang(mesh, g);
-  if (state.phase == GangPhase::kWaiting) state.not_before = now_;
-  if (state.phase != GangPhase::kStarting && state.phase != GangPhase::kRunning) return;
+  if (is_waiting(state.phase)) state.not_before = now_;
+  if (!runs(state.phase)) return;
   state.asked = who;
-  say_of_gang(mesh, g, EventKind::kGangStopping, Severity::kInfo, text("is stopped and started again, asked by ", who));
+  basis_.say_of_gang(mesh, g, EventKind::kGangStopping, Severity::kInfo,
+                     text("is stopped and started again, asked by ", who));
   const StopPolicy& policy = mesh_spec(mesh).stop;
   stop_gang(mesh, g, policy.signal, policy.grace);
 }
@@ -80,7 +81,7 @@ void JobCore::start_as_asked(MeshId mesh, GangId g) {
 void JobCore::retry(MeshId mesh, GangId g) {
   GangState& state = gang(mesh, g);
   forget_failures(state);
-  if (state.phase == GangPhase::kWaiting) state.not_before = now_;
+  if (is_waiting(state.phase)) state.not_before = now_;
   if (state.phase != GangPhase::kFailed) return;
   state.asked = "monarch retry";  // a sidecar that was given up
   start_as_asked(mesh, g);
@@ -104,10 +105,10 @@ void JobCore::take_back(HostId id) {
   HostState& state = host(id);
   state.standing = HostStanding::kGood;
   state.losses = 0;
-  const bool gone = state.phase == HostPhase::kEnded || state.phase == HostPhase::kLost;
-  const bool ending = state.phase == HostPhase::kDestroying && spec_.launch.facts().proves_ends;
-  state.wanted = !state.wedged && (is_occupied(state) || ending);
-  if (is_occupied(state)) actions_.emplace_back(DestroyWorker{id});  // its end is looked for once more
+  const bool gone = is_out(state.phase);
+  const bool ending = is_destroying(state.phase) && spec_.launch.facts().proves_ends;
+  state.wanted = !state.wedged && (is_occupied(basis_, state) || ending);
+  if (is_occupied(basis_, state)) actions_.emplace_back(DestroyWorker{id});  // its end is looked for once more
   if (gone && !state.wedged && !state.wanted) state.cold_at = std::max(now_, state.fence);
 }
 
@@ -128,8 +129,8 @@ void JobCore::end_drained() {
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     const HostId id(i);
     const HostState& state = state_.hosts[i];
-    if (state.standing != HostStanding::kDrained || state.phase == HostPhase::kDestroying) continue;
-    if (serves_gangs(id) || awaits_last_words(id, drain_patience())) continue;
+    if (state.standing != HostStanding::kDrained || is_destroying(state.phase)) continue;
+    if (serves_gangs(basis_, id) || awaits_last_words(id, drain_patience(basis_))) continue;
     destroy(id);
   }
 }

@@ -6,48 +6,25 @@
 #include <utility>
 #include <vector>
 
+#include "supervisor/core/facts/some_of.h"
 #include "supervisor/core/job/job_core.h"
-#include "supervisor/core/job/some_of.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"
 
 namespace monarch {
-
-namespace {
-
-// For the output of ranks that have ended on machines of their own to arrive.
-constexpr Duration kCopyDeadline = Duration::seconds(60);
-
-}  // namespace
-
-// Of hosts with a disk of their own the output travels; of virtual ones it is where it belongs.
-Duration JobCore::drain_patience() const {
-  return spec_.launch.facts().one_machine ? limits::kKillDeadline : kCopyDeadline;
-}
 
 std::vector<JobCore::LastWords> JobCore::output_on_its_way() const {
   std::vector<RankId> ranks;
   crews_.add_output_on_its_way(ranks);
   std::vector<LastWords> words;
   words.reserve(ranks.size());
-  for (const RankId& id : ranks) words.push_back({.rank = id, .host = *where_is(id)});
+  for (const RankId& id : ranks) words.push_back({.rank = id, .host = *where_is(basis_, id)});
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     for (const Incarnation& owed : state_.hosts[i].owed) {
-      if (!is_of_last(owed, HostId(i))) words.push_back({.rank = owed.rank, .host = HostId(i)});
+      if (!is_of_last(basis_, owed, HostId(i))) words.push_back({.rank = owed.rank, .host = HostId(i)});
     }
   }
   return words;
-}
-
-// Has it ended there, with more to come of what it wrote?
-bool JobCore::is_on_its_way(RankId id, HostId from) const {
-  const CrewMember& last = member(id);
-  return last.stage == RankStage::kEnded && !last.output_complete && place_of(id) == from;
-}
-
-// Is it owed of the generation that the rank's own state is about?
-bool JobCore::is_of_last(const Incarnation& owed, HostId from) const {
-  return is_on_its_way(owed.rank, from) && owed.generation == crew_with(owed.rank).generation;
 }
 
 void JobCore::tell_incomplete_output(const std::vector<LastWords>& words) {
@@ -66,28 +43,28 @@ void JobCore::tell_incomplete_output(const std::vector<LastWords>& words) {
 
 // Its generation is over, and it is about to be forgotten; or its host is to be ended.
 void JobCore::note_owed(RankId id) {
-  const HostId at = place_of(id);  // its slot may have gone elsewhere since
+  const HostId at = place_of(basis_, id);  // its slot may have gone elsewhere since
   HostState& where = host(at);
   // Of what does not end after SIGKILL no end of its output is expected either. Of a host that is lost it is told, once
   // that is sure.
-  const bool nobody =
-      where.phase == HostPhase::kCold || where.phase == HostPhase::kLaunching || where.phase == HostPhase::kLaunched;
-  if (!is_on_its_way(id, at) || where.wedged || nobody) return;
-  const bool noted = std::any_of(where.owed.begin(), where.owed.end(),
-                                 [&](const Incarnation& owed) { return owed.rank == id && is_of_last(owed, at); });
+  const bool nobody = is_cold(where.phase) || is_launching(where.phase) || is_launched(where.phase);
+  if (!is_on_its_way(basis_, id, at) || where.wedged || nobody) return;
+  const bool noted = std::any_of(where.owed.begin(), where.owed.end(), [&](const Incarnation& owed) {
+    return owed.rank == id && is_of_last(basis_, owed, at);
+  });
   if (noted) return;
   if (where.owed.empty()) where.owed_until = Instant::never();  // nobody waits for it
-  where.owed.push_back({id, crew_with(id).generation});
+  where.owed.push_back({id, basis_.crew_with(id).generation});
 }
 
 // Its end is wanted. What is still to come of all that ran there, also of gangs that have ended for good or whose slots
 // have left, has its time from now on; nothing: there is none, or its time is over.
 bool JobCore::awaits_last_words(HostId id, Duration patience) {
   HostState& state = host(id);
-  if (state.phase != HostPhase::kJoined) return false;
+  if (!is_joined(state.phase)) return false;
   each_gang([&](MeshId m, GangId g) {
     for (const RankId& r : placement_.ranks_of(m, g)) {
-      if (is_on_its_way(r, id)) note_owed(r);
+      if (is_on_its_way(basis_, r, id)) note_owed(r);
     }
   });
   if (state.owed.empty()) return false;
@@ -99,8 +76,8 @@ bool JobCore::awaits_last_words(HostId id, Duration patience) {
 void JobCore::forget_wishes() {
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     HostState& state = state_.hosts[i];
-    const bool wanted =
-        state.standing == HostStanding::kDrained || (spec_.is_on_request(HostId(i)) && serves_parked_alone(HostId(i)));
+    const bool wanted = state.standing == HostStanding::kDrained ||
+                        (spec_.is_on_request(HostId(i)) && serves_parked_alone(basis_, HostId(i)));
     if (!state.owed.empty() && !wanted) state.owed_until = Instant::never();
   }
 }
@@ -120,12 +97,12 @@ void JobCore::forget_owed(RankId id) {
 void JobCore::owed_is_due(HostId id) {
   std::vector<LastWords> words;
   for (const Incarnation& owed : host(id).owed) {
-    if (!is_of_last(owed, id)) words.push_back({.rank = owed.rank, .host = id});
+    if (!is_of_last(basis_, owed, id)) words.push_back({.rank = owed.rank, .host = id});
   }
   host(id).owed.clear();
   each_gang([&](MeshId m, GangId g) {
     for (const RankId& r : placement_.ranks_of(m, g)) {
-      if (!is_on_its_way(r, id)) continue;
+      if (!is_on_its_way(basis_, r, id)) continue;
       words.push_back({.rank = r, .host = id});
       crews_.forget_output(*crew_of(spec_, r));
     }
@@ -133,16 +110,6 @@ void JobCore::owed_is_due(HostId id) {
   if (words.empty()) return;
   tell_incomplete_output(words);
   waits_due_ = true;
-}
-
-std::optional<HostId> JobCore::where_ran(const Incarnation& process) const {
-  const auto& [id, generation] = process;
-  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
-    for (const Incarnation& owed : state_.hosts[i].owed) {
-      if (owed.rank == id && owed.generation == generation) return HostId(i);
-    }
-  }
-  return where_is(id);
 }
 
 }  // namespace monarch

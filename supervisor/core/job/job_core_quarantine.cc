@@ -12,8 +12,6 @@ namespace monarch {
 
 namespace {
 
-constexpr std::size_t kLemonLosses = 3;  // within the window of `reallocate`
-
 // A program's own doing: it said so by its exit code, could not be executed, took too much memory, or dies where it
 // died before.
 bool tells_of_host(const RankEnd& end, const std::optional<Crash>& crash) {
@@ -40,10 +38,10 @@ void JobCore::suspect_host(MeshId mesh, GangId g) {
   const auto name_of = [this](RankId id) { return text(mesh_spec(id.mesh).name, "/", id.rank.value()); };
   const std::string why = text(hosts_[where.value()].name, ": ", name_of(suspicions.front().rank), " and ",
                                name_of(who), " died there of what is not their program's doing");
-  FailureFacts facts = facts_of_lost_host(mesh, {});
+  FailureFacts facts = facts_of_lost_host(basis_, mesh, {});
   facts.slots_out = 1;
   const Recovery next = recover(mesh_spec(mesh).supervision, facts);
-  const bool leave = next.remedy == Remedy::kReplace && lives_alone(mesh, g, where);
+  const bool leave = next.remedy == Remedy::kReplace && lives_alone(basis_, mesh, g, where);
   if (!leave && known) return;  // told before
   JobEvent event = event_of(leave ? EventKind::kHostQuarantined : EventKind::kHostDoubtful, Severity::kWarning,
                             leave ? text(why, ": it is left for good")
@@ -64,14 +62,14 @@ void JobCore::quarantine(HostId id, const std::string& because) {
 
 void JobCore::on(const HostDistrusted& event) {
   HostState& state = host(event.host);
-  if (state.phase != HostPhase::kLaunched && state.phase != HostPhase::kJoined) return;
+  if (!is_launched(state.phase) && !is_joined(state.phase)) return;
   const std::string& name = hosts_[event.host.value()].name;
   JobEvent left =
       event_of(EventKind::kHostQuarantined, Severity::kError, text(name, ": ", event.why, ": it is left for good"));
   left.host = name;
   emit(std::move(left));
   quarantine(event.host, text("quarantined: ", event.why));
-  if (state.phase == HostPhase::kLaunched) {
+  if (is_launched(state.phase)) {
     host_failed(event.host, {.kind = LaunchFailureKind::kOther,
                              .phase = "call back",
                              .elapsed = now_ - state.launched_at,
@@ -84,32 +82,6 @@ void JobCore::on(const HostDistrusted& event) {
   }
   destroy(event.host);
   mark_ranks_lost(event.host);
-}
-
-bool JobCore::lives_alone(MeshId mesh, GangId g, HostId where) const {
-  for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
-    for (std::uint32_t r = 0; r < state_.meshes[m].ranks.size(); ++r) {
-      const RankId id{MeshId(m), Rank(r)};
-      const bool own = id.mesh == mesh && mesh_spec(mesh).gang_of(id.rank) == g;
-      if (!own && placement_.host_of(id) == where && lives(member(id).stage)) return false;
-    }
-  }
-  return true;
-}
-
-// The others do without it: there are as many as the job has slots, and they are connected and lack nothing.
-bool JobCore::is_lemon(HostId id) const {
-  const HostState& state = state_.hosts[id.value()];
-  const Duration window = spec_.supervision.reallocate.window;
-  const auto young = [&](Instant at) { return now_ - at < window; };
-  if (std::count_if(state.lost_at.begin(), state.lost_at.end(), young) < std::ptrdiff_t{kLemonLosses}) return false;
-  std::size_t others = 0;
-  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
-    const HostState& other = state_.hosts[i];
-    const bool serves = may_serve(HostId(i)) && other.phase == HostPhase::kJoined && !other.doubted && !other.failure;
-    others += i != id.value() && serves ? 1U : 0U;
-  }
-  return others >= placement_.slots().size();
 }
 
 void JobCore::leave_lemon(HostId id) {
@@ -128,7 +100,8 @@ void JobCore::leave_lemon(HostId id) {
 // As soon as there are fewer others than slots. `lost` is about to go.
 void JobCore::recall_lemons(std::optional<HostId> lost) {
   std::size_t others = 0;
-  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) others += HostId(i) != lost && may_take(HostId(i)) ? 1U : 0U;
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i)
+    others += HostId(i) != lost && may_take(basis_, HostId(i)) ? 1U : 0U;
   for (std::uint32_t i = 0; i < state_.hosts.size() && others < placement_.slots().size(); ++i) {
     HostState& state = state_.hosts[i];
     if (state.standing != HostStanding::kQuarantined || state.lost_at.size() < kLemonLosses) continue;

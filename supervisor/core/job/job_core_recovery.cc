@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "supervisor/core/facts/occupants.h"
+#include "supervisor/core/facts/some_of.h"
 #include "supervisor/core/job/job_core.h"
-#include "supervisor/core/job/occupants.h"
-#include "supervisor/core/job/some_of.h"
 #include "supervisor/core/recovery/restart_budget.h"
 #include "supervisor/core/state/gang_life.h"
 #include "transport/base/assert.h"
@@ -38,7 +38,7 @@ Recovery JobCore::recovery_of(MeshId mesh, GangId g, const Verdict& verdict, std
       facts.step = state.crash->step;
     }
   } else if (state.host_lost) {
-    facts = facts_of_lost_host(mesh, placement_.hosts_of(mesh, g));
+    facts = facts_of_lost_host(basis_, mesh, placement_.hosts_of(mesh, g));
     // Whether a host that fell silent comes back is not known, even if its worker is proven to have ended before this
     // is decided.
     const bool silent =
@@ -50,7 +50,7 @@ Recovery JobCore::recovery_of(MeshId mesh, GangId g, const Verdict& verdict, std
   }
   Recovery next = recover(policy, facts);
   // Its failure is told as it is; the job is ending anyway.
-  if (next.remedy != Remedy::kFail && starts_nothing()) {
+  if (next.remedy != Remedy::kFail && basis_.starts_nothing()) {
     next = {.remedy = Remedy::kFail, .wait = {}, .rule = "the job is ending: no restart"};
   }
   return next;
@@ -85,11 +85,11 @@ void JobCore::note_failure(MeshId mesh, GangId g, Verdict verdict, const Recover
 // Nothing of it runs: it waits for its time, and for its hosts.
 void JobCore::await_next(MeshId mesh, GangId g) {
   GangState& state = gang(mesh, g);
-  MONARCH_ASSERT_BECAUSE(!starts_nothing(), "what ends the job starts nothing");
+  MONARCH_ASSERT_BECAUSE(!basis_.starts_nothing(), "what ends the job starts nothing");
   to(state, GangPhase::kWaiting);
   state.was_ready = false;
   for (const RankId& id : placement_.ranks_of(mesh, g)) {
-    MONARCH_ASSERT_BECAUSE(!lives(member(id).stage),
+    MONARCH_ASSERT_BECAUSE(!lives(basis_.member(id).stage),
                            "I3: a successor starts when nothing of the one before it may act");
     note_owed(id);
     rank(id) = RankState{};
@@ -103,7 +103,7 @@ void JobCore::await_next(MeshId mesh, GangId g) {
 // Of gangs that came to wait within this step, once it is known what becomes of their slots.
 void JobCore::tell_waits() {
   for (const auto& [mesh, g] : std::exchange(waits_to_tell_, {})) {
-    if (gang(mesh, g).phase != GangPhase::kWaiting) continue;
+    if (!is_waiting(gang(mesh, g).phase)) continue;
     tell_fence(mesh, g);
     tell_return(mesh, g);
   }
@@ -119,33 +119,27 @@ void JobCore::tell_fence(MeshId mesh, GangId g) {
   }
   if (names.empty()) return;
   const Duration wait = Duration::milliseconds((until - now_).count_milliseconds());
-  say_of_gang(mesh, g, EventKind::kGangWaiting, Severity::kInfo,
-              text("waits ", to_text(wait), " at most: until then what ran on ", some_of(std::move(names)),
-                   " may hold a lease, unless it is proven to have ended"));
+  basis_.say_of_gang(mesh, g, EventKind::kGangWaiting, Severity::kInfo,
+                     text("waits ", to_text(wait), " at most: until then what ran on ", some_of(std::move(names)),
+                          " may hold a lease, unless it is proven to have ended"));
 }
 
 // Where one of its slots has no host now, and somebody will come back.
 void JobCore::tell_return(MeshId mesh, GangId g) {
-  const Recovery next = recover(mesh_spec(mesh).supervision, facts_of_lost_host(mesh, placement_.hosts_of(mesh, g)));
+  const Recovery next =
+      recover(mesh_spec(mesh).supervision, facts_of_lost_host(basis_, mesh, placement_.hosts_of(mesh, g)));
   for (const HostId id : placement_.hosts_of(mesh, g)) {
     // See refill_slot(): it moves once nothing lives there.
     const bool waits = next.remedy == Remedy::kReplace && host(id).standing != HostStanding::kGood;
     if (!waits || !somebody_lives_on(state_, placement_, id)) continue;
     const std::string& name = hosts_[id.value()].name;
-    say_of_gang(
+    basis_.say_of_gang(
         mesh, g, EventKind::kGangWaiting, Severity::kWarning,
         text("waits until what else runs on ", name, " has ended, where nothing new starts; `monarch drain --now ",
              name, "` stops it [", next.rule, "]"));
   }
   if (next.remedy != Remedy::kAwait) return;
-  say_of_gang(mesh, g, EventKind::kGangWaiting, Severity::kWarning, text("waits for a host [", next.rule, "]"));
-}
-
-// May its next generation start, as far as time and the one before it go? (I3: nothing of that may act any longer.)
-bool JobCore::fence_done(MeshId mesh, GangId g) const {
-  const GangState& state = gang(mesh, g);
-  return state.not_before <= now_ && std::all_of(state.fenced_by.begin(), state.fenced_by.end(),
-                                                 [this](HostId id) { return state_.hosts[id.value()].fence <= now_; });
+  basis_.say_of_gang(mesh, g, EventKind::kGangWaiting, Severity::kWarning, text("waits for a host [", next.rule, "]"));
 }
 
 void JobCore::begin_generation(GangState& state) {
@@ -170,12 +164,12 @@ void JobCore::progress_is_due(MeshId mesh, GangId g) {
   GangState& state = gang(mesh, g);
   state.progress_deadline = Instant::never();
   if (state.was_ready) return forget_failures(state);
-  if (starts_nothing()) return;
+  if (basis_.starts_nothing()) return;
   const std::vector<std::string> missing = not_ready(mesh, g);
   if (missing.empty()) return;
   state.hung_because = text("not ready within start_timeout (", to_text(spec_.start_timeout), ")",
                             basis_.late_since(state.late_before), ": waiting for ", some_of(missing));
-  if (state.phase != GangPhase::kReserving) return gang_failed(mesh, g);
+  if (!is_reserving(state.phase)) return gang_failed(mesh, g);
   to(state, GangPhase::kFailing);  // nothing of it runs
   crews_.forget({mesh, g});
   check_gang(mesh, g);
@@ -184,16 +178,16 @@ void JobCore::progress_is_due(MeshId mesh, GangId g) {
 // Who is missing; the first of them counts as the rank that makes no progress.
 std::vector<std::string> JobCore::not_ready(MeshId mesh, GangId g) {
   GangState& state = gang(mesh, g);
-  const bool reserving = state.phase == GangPhase::kReserving;
+  const bool reserving = is_reserving(state.phase);
   std::vector<std::string> missing;
-  if (!reserving && state.phase != GangPhase::kStarting && state.phase != GangPhase::kRunning) return missing;
+  if (!reserving && !runs(state.phase)) return missing;
   for (const HostId where : placement_.hosts_of(mesh, g)) {
-    if (reserving && crew(mesh, g).ports[*placement_.index_in_gang(mesh, g, where)].held) continue;
+    if (reserving && basis_.crew(mesh, g).ports[*placement_.index_in_gang(mesh, g, where)].held) continue;
     for (const RankId& id : placement_.ranks_of(mesh, g, where)) {
       const RankState& slot = rank(id);
       if (!reserving && (slot.ready || (slot.reaped && !mesh_spec(mesh).sidecar))) continue;
       if (!state.hung) state.hung = id;
-      if (!reserving) missing.push_back(unready_text(id));
+      if (!reserving) missing.push_back(unready_text(basis_, id));
     }
     if (reserving) missing.push_back(text(hosts_[where.value()].name, " (has not said which ports it holds)"));
   }
@@ -216,17 +210,10 @@ void JobCore::forget_failures(GangState& state) {
   if (state.was_ready) state.progress_deadline = Instant::never();
 }
 
-// " again, 312ms after it failed", or was stopped since an operator asked for that.
-std::string JobCore::since_failure(const GangState& state) const {
-  if (!recovers(state)) return "";
-  return text(" again, ", to_text(Duration::milliseconds((now_ - state.failed_at).count_milliseconds())),
-              state.failure->cause.kind == CauseKind::kRequest ? " after it was stopped" : " after it failed");
-}
-
 // What failed before a step that none of its generations had reached does not count any longer.
 void JobCore::on(const GangProgressed& event) {
   GangState& state = gang(event.mesh, event.gang);
-  if (crew(event.mesh, event.gang).generation != event.generation || state.phase != GangPhase::kRunning) return;
+  if (basis_.crew(event.mesh, event.gang).generation != event.generation || !is_running(state.phase)) return;
   // A host may say what it likes.
   const Instant at = std::clamp(event.at, std::min(state.started_at, now_), now_);
   if (!state.first_step) {
@@ -243,50 +230,22 @@ void JobCore::on(const GangProgressed& event) {
 
 void JobCore::on(const GangPaused& event) {
   GangState& state = gang(event.mesh, event.gang);
-  if (crew(event.mesh, event.gang).generation != event.generation || state.phase != GangPhase::kRunning) return;
+  if (basis_.crew(event.mesh, event.gang).generation != event.generation || !is_running(state.phase)) return;
   stood_still(state.time, event.from, std::min(event.to, now_));
 }
 
 void JobCore::on(const StepsHeard& event) {
   for (const GangStep& heard : event.gangs) {
     GangState& state = gang(heard.mesh, heard.gang);
-    if (crew(heard.mesh, heard.gang).generation == heard.generation)
+    if (basis_.crew(heard.mesh, heard.gang).generation == heard.generation)
       state.reached = std::max(state.reached, std::optional(heard.step));
   }
-}
-
-// Where its time goes from now on.
-std::optional<TimeBin> JobCore::bin_of(const GangState& gang) const {
-  switch (gang.phase) {
-    case GangPhase::kWaiting:
-    case GangPhase::kReserving: return recovers(gang) ? TimeBin::kDeciding : TimeBin::kWaiting;
-    case GangPhase::kParked: return TimeBin::kWaiting;
-    case GangPhase::kStarting: return TimeBin::kLaunching;
-    case GangPhase::kRunning:
-      if (gang.first_step) {
-        const bool again = gang.furthest && !gang.caught_up && *gang.first_step <= *gang.furthest;
-        return again ? TimeBin::kRedone : TimeBin::kNew;
-      }
-      return gang.was_ready && !gang.furthest ? TimeBin::kNew : TimeBin::kStarting;
-    case GangPhase::kFailing: return TimeBin::kDeciding;
-    case GangPhase::kStopping: return TimeBin::kStopping;
-    case GangPhase::kDone:
-    case GangPhase::kFailed:
-    case GangPhase::kStopped: return std::nullopt;
-  }
-  return std::nullopt;
-}
-
-bool JobCore::lacks_host(MeshId mesh, GangId g) const {
-  const std::vector<HostId> hosts = placement_.hosts_of(mesh, g);
-  return std::any_of(hosts.begin(), hosts.end(),
-                     [this](HostId id) { return state_.hosts[id.value()].phase != HostPhase::kJoined; });
 }
 
 void JobCore::account() {
   each_gang([this](MeshId m, GangId g) {
     GangState& state = gang(m, g);
-    const bool lacks = state.phase == GangPhase::kWaiting && lacks_host(m, g);
+    const bool lacks = is_waiting(state.phase) && lacks_host(basis_, m, g);
     enter(state.time, lacks ? TimeBin::kWaiting : bin_of(state), now_);
   });
 }
@@ -303,10 +262,10 @@ void JobCore::tell_caught_up(const GangProgressed& event, Instant at) {
     when = text(", ", to_text(after), " after it had ended");
     details.emplace_back("after_ms", text(after.count_milliseconds()));
   }
-  say_of_gang(event.mesh, event.gang, EventKind::kGangCaughtUp, Severity::kInfo,
-              text("is past step ", *state.furthest, ", where it was", when,
-                   again == 0 ? "" : text("; ", again, again == 1 ? " step was" : " steps were", " done again")),
-              details);
+  basis_.say_of_gang(event.mesh, event.gang, EventKind::kGangCaughtUp, Severity::kInfo,
+                     text("is past step ", *state.furthest, ", where it was", when,
+                          again == 0 ? "" : text("; ", again, again == 1 ? " step was" : " steps were", " done again")),
+                     details);
 }
 
 }  // namespace monarch

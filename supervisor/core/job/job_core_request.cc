@@ -18,7 +18,7 @@ constexpr Duration kLongestPause = Duration::seconds(1'800);
 
 void JobCore::on(const HostNamed& event) {
   HostState& state = host(event.host);
-  if (!spec_.is_on_request(event.host) || state.phase != HostPhase::kLaunching) return;
+  if (!spec_.is_on_request(event.host) || !is_launching(state.phase)) return;
   const std::string before = hosts_[event.host.value()].name;
   // It may be a machine that was of the job before: two hosts of one name could not be told apart.
   const auto is_used = [this](const std::string& name) {
@@ -27,9 +27,9 @@ void JobCore::on(const HostNamed& event) {
   state.name = event.name;
   for (int again = 2; is_used(state.name); ++again) state.name = text(event.name, ".", again);
   take_name(event.host);
-  state.deadline = now_ + launch_deadline();
+  state.deadline = now_ + launch_deadline(basis_);
   // A gang that is parked may wait for more than this one, and gives it back if that is refused again.
-  if (!has_parked()) state_.refusals = 0;
+  if (!has_parked(basis_)) state_.refusals = 0;
   state_.no_request_before = Instant{};
   if (state_.phase == JobPhase::kStarting) give_time_to_start();
   JobEvent named = event_of(EventKind::kHostNamed, Severity::kInfo, text(before, " is ", state.name, ": ", event.how));
@@ -45,14 +45,9 @@ void JobCore::take_name(HostId id) {
   hosts_[id.value()] = name.empty() ? pool_of(spec_)[id.value()] : PoolHost{.name = name, .address = ""};
 }
 
-bool JobCore::is_in_queue(HostId id) const {
-  const HostState& state = state_.hosts[id.value()];
-  return spec_.is_on_request(id) && state.phase == HostPhase::kLaunching && state.name.empty();
-}
-
 // Whoever asks at once gets the same answer; what waits for it goes on to the next stage.
 void JobCore::not_granted() {
-  if (!may_request()) return;  // another one that was asked for together with this one
+  if (!may_request(basis_)) return;  // another one that was asked for together with this one
   Duration pause = kFirstPause;
   for (std::uint32_t i = 0; i < state_.refusals && pause < kLongestPause; ++i) pause = pause * 2;
   state_.no_request_before = now_ + std::min(pause, kLongestPause);
@@ -67,7 +62,7 @@ void JobCore::give_time_to_start() {
 // Time in somebody's queue does not count; whoever asked has a limit for it.
 bool JobCore::start_is_overdue() {
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
-    if (!is_in_queue(HostId(i))) continue;
+    if (!is_in_queue(basis_, HostId(i))) continue;
     give_time_to_start();
     return false;
   }

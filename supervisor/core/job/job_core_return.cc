@@ -36,7 +36,7 @@ void JobCore::on(const SupervisorReturned& event) {
   state_.returned_at = now_;
   std::size_t awaited = 0;
   for (HostState& host : state_.hosts) {
-    host.awaited = host.phase == HostPhase::kJoined;
+    host.awaited = is_joined(host.phase);
     host.doubted = false;  // all have until now
     awaited += host.awaited ? 1 : 0;
   }
@@ -82,11 +82,11 @@ void JobCore::on(const StoodStill& event) {
 // they were.
 void JobCore::extend_deadlines() {
   not_before(state_.start_deadline, now_ + std::min(spec_.start_timeout, kAnswersWithin));
-  not_before(state_.drain_deadline, now_ + drain_patience());
+  not_before(state_.drain_deadline, now_ + drain_patience(basis_));
   not_before(state_.drill.until, now_ + std::max(state_.drill.lease, kAnswersWithin));
   for (OpenFault& fault : state_.drill.open) not_before(fault.until, now_ + kAnswersWithin);
   for (HostState& host : state_.hosts) {
-    if (!host.owed.empty()) not_before(host.owed_until, now_ + drain_patience());
+    if (!host.owed.empty()) not_before(host.owed_until, now_ + drain_patience(basis_));
   }
   crews_.each_deadline([this](MeshId mesh, const Crew& crew, Instant& deadline) {
     const bool is_gang = mesh.value() < spec_.meshes.size();
@@ -154,13 +154,13 @@ void JobCore::return_to_hosts() {
       case HostPhase::kEnded:
       case HostPhase::kLost: break;
       case HostPhase::kLaunched:
-        host.deadline = now_ + call_back_deadline();
+        host.deadline = now_ + call_back_deadline(basis_);
         host.late_before = state_.late;
         break;
       case HostPhase::kLaunching: {
         // Its key was on the way to the supervisor that is gone, and can never be let in: it is ended, and launched
         // once more.
-        const bool wanted = !starts_nothing();
+        const bool wanted = !basis_.starts_nothing();
         destroy(HostId(i));
         host.launch_again = wanted;
         break;
@@ -193,9 +193,9 @@ void JobCore::check_adopted() {
   bool awaits = false;
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     HostState& host = state_.hosts[i];
-    if (host.phase != HostPhase::kJoined && std::exchange(host.awaited, false)) state_.unheard.emplace_back(i);
+    if (!is_joined(host.phase) && std::exchange(host.awaited, false)) state_.unheard.emplace_back(i);
     awaits = awaits || host.awaited;
-    hosts += host.phase == HostPhase::kJoined ? 1U : 0U;
+    hosts += is_joined(host.phase) ? 1U : 0U;
   }
   if (awaits) return;
   state_.adopting = false;

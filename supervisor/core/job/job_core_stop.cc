@@ -21,8 +21,7 @@ namespace {
 constexpr std::uint32_t kMostRanksTold = 256;
 
 bool is_parked_whole(const MeshState& mesh) {
-  return std::all_of(mesh.gangs.begin(), mesh.gangs.end(),
-                     [](const GangState& gang) { return gang.phase == GangPhase::kParked; });
+  return std::all_of(mesh.gangs.begin(), mesh.gangs.end(), [](const GangState& gang) { return is_parked(gang.phase); });
 }
 
 // Nothing of its work is done.
@@ -65,16 +64,15 @@ void JobCore::forget_deadlines() {
 void JobCore::stop_gangs() {
   stop_crews();
   each_gang([this](MeshId m, GangId g) {
-    const GangPhase phase = gang(m, g).phase;
-    const bool runs_nothing =
-        phase == GangPhase::kWaiting || phase == GangPhase::kReserving || phase == GangPhase::kParked;
+    const auto phase = gang(m, g).phase;
+    const bool runs_nothing = waits(phase) || is_parked(phase);
     if (runs_nothing) stop_gang(m, g, 0, Duration::zero());
   });
   const std::optional<std::uint32_t> stage = highest_stage();
   each_gang([&](MeshId m, GangId g) {
     if (!state_.kill_ordered && stages_.stage_of(m) != stage) return;
     const StopPolicy& policy = mesh_spec(m).stop;
-    const bool failing = gang(m, g).phase == GangPhase::kFailing;
+    const bool failing = is_failing(gang(m, g).phase);
     if (failing && !state_.kill_ordered) return;  // it is being stopped already, with after_failure
     stop_gang(m, g, policy.signal, state_.kill_ordered ? Duration::zero() : grace_left(policy.grace));
   });
@@ -96,8 +94,8 @@ void JobCore::check_stopping() {
   while (const std::optional<std::uint32_t> stage = highest_stage()) {
     bool told = true;
     each_gang([&](MeshId m, GangId g) {
-      const GangPhase phase = gang(m, g).phase;
-      told = told && (stages_.stage_of(m) != *stage || (phase != GangPhase::kStarting && phase != GangPhase::kRunning));
+      const auto phase = gang(m, g).phase;
+      told = told && (stages_.stage_of(m) != *stage || !runs(phase));
     });
     if (told) return;
     stop_gangs();
@@ -107,7 +105,7 @@ void JobCore::check_stopping() {
 void JobCore::check_running() {
   if (state_.phase != JobPhase::kStarting) return;
   for (std::uint32_t m = 0; m < state_.meshes.size(); ++m) {
-    if (!is_ready(MeshId(m))) return;
+    if (!is_ready(basis_, MeshId(m))) return;
   }
   to(state_, JobPhase::kRunning);
   state_.start_deadline = Instant::never();
@@ -123,14 +121,14 @@ void JobCore::check_ended() {
   if (state_.phase == JobPhase::kRunning) {
     bool all_done = true;
     each_gang([&](MeshId m, GangId g) {
-      const GangPhase phase = gang(m, g).phase;
-      all_done = all_done && (mesh_spec(m).sidecar || phase == GangPhase::kDone || phase == GangPhase::kParked);
+      const auto phase = gang(m, g).phase;
+      all_done = all_done && (mesh_spec(m).sidecar || is_through(phase));
     });
     if (!all_done) return;
     Verdict verdict;
     verdict.outcome = Outcome::kSucceeded;
     verdict.exit_code = 0;
-    verdict.reason = "every rank ended with exit code 0" + parked_text();
+    verdict.reason = "every rank ended with exit code 0" + parked_text(basis_);
     for (std::size_t m = 0; m < state_.meshes.size(); ++m) {
       if (!spec_.meshes[m].sidecar && is_parked_whole(state_.meshes[m])) verdict = blame_parked(spec_.meshes[m].name);
     }
@@ -140,19 +138,19 @@ void JobCore::check_ended() {
     check_stopping();
     if (highest_stage() || any_crew_lives()) return;
     to(state_, JobPhase::kDraining);
-    state_.drain_deadline = now_ + drain_patience();
+    state_.drain_deadline = now_ + drain_patience(basis_);
   }
   if (state_.phase == JobPhase::kDraining) {
     if (state_.kill_ordered) state_.drain_deadline = std::min(state_.drain_deadline, now_ + limits::kKillDeadline);
     const std::vector<LastWords> incomplete = output_on_its_way();
     const bool coming = std::any_of(incomplete.begin(), incomplete.end(), [this](const LastWords& words) {
       const HostState& where = host(words.host);
-      return where.phase == HostPhase::kJoined && (has_rank(words.rank) || !where.wedged);
+      return is_joined(where.phase) && (basis_.has_rank(words.rank) || !where.wedged);
     });
     if (coming && now_ < state_.drain_deadline) return;
     if (!incomplete.empty()) tell_incomplete_output(incomplete);
     for (const LastWords& words : incomplete) {
-      if (has_rank(words.rank)) crews_.forget_output(*crew_of(spec_, words.rank));  // it is told
+      if (basis_.has_rank(words.rank)) crews_.forget_output(*crew_of(spec_, words.rank));  // it is told
     }
     for (HostState& host : state_.hosts) host.owed.clear();
     state_.drain_deadline = Instant::never();
@@ -164,7 +162,7 @@ void JobCore::check_ended() {
 
 void JobCore::finish() {
   for (const HostState& host : state_.hosts) {
-    if (host.phase != HostPhase::kCold && host.phase != HostPhase::kEnded && host.phase != HostPhase::kLost) return;
+    if (!is_cold(host.phase) && !is_out(host.phase)) return;
   }
   MONARCH_ASSERT(state_.verdict.has_value());
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
@@ -172,7 +170,7 @@ void JobCore::finish() {
       state_.verdict->left_behind.push_back(hosts_[i].name);
     }
   }
-  tell_failed_hosts(*state_.verdict);
+  tell_failed_hosts(basis_, *state_.verdict);
   to(state_, JobPhase::kEnded);
   const bool failed = state_.verdict->outcome == Outcome::kFailed;
   emit(event_of(EventKind::kJobEnded, failed ? Severity::kError : Severity::kInfo,
@@ -211,9 +209,9 @@ void JobCore::stop_gang(MeshId mesh, GangId g, std::int32_t signal, Duration gra
 
 void JobCore::tell(MeshId mesh, GangId g, const Json& event) {
   for (const HostId id : placement_.hosts_of(mesh, g)) {
-    Tell message{.ranks = {}, .generation = crew(mesh, g).generation, .json = to_json(event)};
+    Tell message{.ranks = {}, .generation = basis_.crew(mesh, g).generation, .json = to_json(event)};
     for (const RankId& r : placement_.ranks_of(mesh, g, id)) {
-      if (member(r).stage == RankStage::kRunning) message.ranks.push_back(r);
+      if (basis_.member(r).stage == RankStage::kRunning) message.ranks.push_back(r);
     }
     if (!message.ranks.empty()) actions_.emplace_back(SendTell{id, std::move(message)});
   }
@@ -235,12 +233,12 @@ void JobCore::tell_peers_of(MeshId mesh, GangId g, const char* what) {
                                    {"event", what},
                                    {"mesh", mesh_spec(mesh).name},
                                    {"gang", g.value()},
-                                   {"generation", crew(mesh, g).generation.counter},
+                                   {"generation", basis_.crew(mesh, g).generation.counter},
                                    {"rank_count", lost.count},
                                    {"ranks", std::move(ranks)}});
   each_gang([&](MeshId other, GangId other_gang) {
     const bool itself = other == mesh && other_gang == g;
-    if (itself || gang(other, other_gang).phase != GangPhase::kRunning) return;
+    if (itself || !is_running(gang(other, other_gang).phase)) return;
     tell(other, other_gang, event);
     if (what == std::string_view("peer_lost")) signal_peer(other, other_gang);
   });
@@ -251,9 +249,9 @@ void JobCore::signal_peer(MeshId mesh, GangId g) {
   const int number = mesh_spec(mesh).supervision.on_peer_lost;
   if (number == 0) return;
   for (const HostId id : placement_.hosts_of(mesh, g)) {
-    Signal message{.ranks = {}, .generation = crew(mesh, g).generation, .number = number};
+    Signal message{.ranks = {}, .generation = basis_.crew(mesh, g).generation, .number = number};
     for (const RankId& r : placement_.ranks_of(mesh, g, id)) {
-      if (member(r).stage == RankStage::kRunning) message.ranks.push_back(r);
+      if (basis_.member(r).stage == RankStage::kRunning) message.ranks.push_back(r);
     }
     if (!message.ranks.empty()) actions_.emplace_back(SendSignal{id, std::move(message)});
   }

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "supervisor/core/facts/occupants.h"
+#include "supervisor/core/facts/some_of.h"
 #include "supervisor/core/job/job_core.h"
-#include "supervisor/core/job/occupants.h"
-#include "supervisor/core/job/some_of.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -21,19 +21,10 @@ Duration milliseconds(Duration exact) { return Duration::milliseconds(exact.coun
 
 }  // namespace
 
-// What has its turn before it has a deadline of its own: a job that starts, a gang that is being stopped or is to be
-// ready.
-bool JobCore::waits_at_length(MeshId mesh, GangId g) const {
-  if (state_.phase != JobPhase::kRunning) return false;
-  const auto& shrink = mesh_spec(mesh).supervision.shrink;
-  const GangPhase phase = gang(mesh, g).phase;
-  return phase == GangPhase::kWaiting || (phase == GangPhase::kParked && shrink && shrink->regrow);
-}
-
 void JobCore::tend_waits() {
   each_gang([this](MeshId m, GangId g) {
     GangState& state = gang(m, g);
-    if (!waits_at_length(m, g)) {
+    if (!waits_at_length(basis_, m, g)) {
       state.remind_at = Instant::never();
     } else if (state.remind_at == Instant::never()) {
       state.waits_since = now_;
@@ -52,10 +43,10 @@ void JobCore::remind() {
   std::size_t reminded = 0;
   each_gang([&](MeshId m, GangId g) {
     GangState& state = gang(m, g);
-    if (state.remind_at > now_ || !waits_at_length(m, g)) return;
+    if (state.remind_at > now_ || !waits_at_length(basis_, m, g)) return;
     state.remind_at = now_ + kRemindEvery;
     if (++reminded > kMostReminded) return;
-    say_of_gang(m, g, EventKind::kGangWaiting, Severity::kWarning, remind_text(m, g));
+    basis_.say_of_gang(m, g, EventKind::kGangWaiting, Severity::kWarning, remind_text(m, g));
   });
   if (reminded > kMostReminded) {
     const std::size_t more = reminded - kMostReminded;
@@ -92,7 +83,7 @@ std::string JobCore::why_out(MeshId mesh, GangId g, HostId id) const {
     const bool lived_on = somebody_lives_on(state_, placement_, id);
     return text(name, " (", because("left"), lived_on ? "; what else runs there has not ended" : "", ")");
   }
-  const std::string beside = runs_beside(id, std::pair(mesh, g));
+  const std::string beside = runs_beside(basis_, id, std::pair(mesh, g));
   return beside.empty() ? "" : text(name, " (", beside, ")");
 }
 
@@ -107,7 +98,7 @@ std::string JobCore::remind_text(MeshId mesh, GangId g) const {
     missing.push_back(who);
     timed = timed && has_time;
   };
-  if (state.phase == GangPhase::kWaiting && !fence_done(mesh, g)) {
+  if (is_waiting(state.phase) && !fence_done(basis_, mesh, g)) {
     Instant until = state.not_before;
     for (const HostId id : state.fenced_by) until = std::max(until, state_.hosts[id.value()].fence);
     add(text("its time, in ", to_text(milliseconds(until - now_))), true);
@@ -121,17 +112,17 @@ std::string JobCore::remind_text(MeshId mesh, GangId g) const {
     const std::string& name = hosts_[id.value()].name;
     if (where.standing == HostStanding::kDrained) {
       help.push_back(text("`monarch undrain ", job, " ", name, "` lets it be used again"));
-      if (where.phase == HostPhase::kJoined)
+      if (is_joined(where.phase))
         help.push_back(text("`monarch drain ", job, " ", name, " --now` stops what runs there"));
     }
     if (where.standing == HostStanding::kQuarantined) help.push_back(text("`monarch retry ", job, "` forgives it"));
   }
   for (const MeshId other : stages_.waits_for(mesh)) {
-    if (!is_ready(other)) add(text("mesh ", mesh_spec(other).name, " (not ready)"), false);
+    if (!is_ready(basis_, other)) add(text("mesh ", mesh_spec(other).name, " (not ready)"), false);
   }
   if (help.size() > kMostHelp) help.resize(kMostHelp);
   help.push_back(text("`monarch stop ", job, "` ends the job"));
-  const bool parked = state.phase == GangPhase::kParked;
+  const bool parked = is_parked(state.phase);
   const bool no_deadline = missing.empty() || !timed;
   const std::string whom = missing.empty() ? "a host" : some_of(std::move(missing));
   return text(parked ? "is parked, and has waited " : "has waited ", to_text(milliseconds(now_ - state.waits_since)),
@@ -152,7 +143,7 @@ std::vector<std::string> JobCore::left_alone() const {
     const MeshState& mesh = state_.meshes[m];
     for (std::uint32_t r = 0; r < mesh.ranks.size(); ++r) {
       const RankId id{MeshId(m), Rank(r)};
-      if (is_left_alone(id)) names.push_back(text(mesh_spec(id.mesh).name, "/", r));
+      if (is_left_alone(basis_, id)) names.push_back(text(mesh_spec(id.mesh).name, "/", r));
     }
   }
   return names;

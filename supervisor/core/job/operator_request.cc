@@ -109,8 +109,8 @@ class Planner {
     std::size_t parked = 0;
     std::size_t waiting = 0;
     for (const RankId& id : meant) {
-      parked += gang_of(id).phase == GangPhase::kParked ? 1U : 0U;
-      waiting += gang_of(id).phase == GangPhase::kWaiting ? 1U : 0U;
+      parked += is_parked(gang_of(id).phase) ? 1U : 0U;
+      waiting += is_waiting(gang_of(id).phase) ? 1U : 0U;
     }
     if (parked > 0) {
       return text(": ", counted(parked, "gang"), are(parked), "parked, and monarch retry tries ",
@@ -176,8 +176,8 @@ class Planner {
     std::size_t free = 0;
     for (std::uint32_t i = 0; i < core_.state().hosts.size(); ++i) {
       const HostState& host = core_.state().hosts[i];
-      const bool serves = host.phase == HostPhase::kJoined || host.phase == HostPhase::kLaunched ||
-                          host.phase == HostPhase::kLaunching || host.phase == HostPhase::kCold;
+      const bool serves =
+          is_joined(host.phase) || is_launched(host.phase) || is_launching(host.phase) || is_cold(host.phase);
       const bool fit = serves && !host.wedged && !host.shutdown_told && host.standing == HostStanding::kGood;
       if (!fit || core_.placement().holds_ranks(HostId(i))) continue;
       free += std::find(but.begin(), but.end(), HostId(i)) == but.end() ? 1U : 0U;
@@ -261,7 +261,7 @@ class Planner {
     std::size_t waiting = 0;
     for (const RankId& id : plan_.event.ranks) {
       const GangState& gang = gang_of(id);
-      waiting += gang.phase == GangPhase::kParked || (gang.phase == GangPhase::kWaiting && recovers(gang)) ? 1U : 0U;
+      waiting += is_parked(gang.phase) || (is_waiting(gang.phase) && recovers(gang)) ? 1U : 0U;
     }
     plan_.words = text("what failed is forgiven",
                        waiting == 0 ? "" : text("; ", counted(waiting, "gang"), are(waiting), "tried again"));

@@ -60,7 +60,7 @@ Roster make_roster(const RosterSource& source) {
   roster.term = source.state.term;
   for (std::uint32_t i = 0; i < source.state.hosts.size(); ++i) {
     const HostState& host = source.state.hosts[i];
-    const bool connected = host.phase == HostPhase::kJoined && !host.failing && !host.shutdown_told;
+    const bool connected = is_joined(host.phase) && !host.failing && !host.shutdown_told;
     if (!connected || host.public_key.empty() || source.pool[i].address.empty()) continue;
     roster.hosts.push_back({.peer = {.host = HostId(i),
                                      .name = source.pool[i].name,

@@ -79,17 +79,16 @@ std::string phase_name(const Crew& standby, bool given) {
 }
 
 std::string gang_phase_name(const GangState& gang) {
-  const bool waits = gang.phase == GangPhase::kWaiting || gang.phase == GangPhase::kReserving;
-  if (waits && recovers(gang)) return "restarting";
-  return gang.phase == GangPhase::kRunning && gang.was_ready ? "ready" : phase_name(gang.phase);
+  if (waits(gang.phase) && recovers(gang)) return "restarting";
+  return is_running(gang.phase) && gang.was_ready ? "ready" : phase_name(gang.phase);
 }
 
 // Of a rank without a process: the first time, between two generations, or while no host is there for it.
 std::string waiting_name(const JobCore& core, const GangState& gang, MeshId mesh, Rank rank) {
-  if (gang.phase == GangPhase::kParked) return "parked";
+  if (is_parked(gang.phase)) return "parked";
   if (!recovers(gang)) return "pending";
   const HostId where = core.placement().host_of({mesh, rank});
-  return core.state().hosts[where.value()].phase == HostPhase::kJoined ? "restarting" : "waiting";
+  return is_joined(core.state().hosts[where.value()].phase) ? "restarting" : "waiting";
 }
 
 std::string standing_name(HostStanding standing) {
@@ -103,7 +102,7 @@ std::string standing_name(HostStanding standing) {
 
 // Until a host that was lost may be launched again.
 std::int64_t returns_in(const HostState& host, Instant now) {
-  const bool out = host.phase == HostPhase::kEnded || host.phase == HostPhase::kLost;
+  const bool out = is_out(host.phase);
   if (!out || host.cold_at == Instant::never()) return -1;
   return std::max(host.cold_at - now, Duration::zero()).count_milliseconds();
 }
@@ -115,7 +114,7 @@ std::string role_of(const JobCore& core, HostId id) {
   const bool gone = host.phase == HostPhase::kEnded && core.state().phase != JobPhase::kEnded;
   const bool useless = host.failure || host.wedged || host.standing != HostStanding::kGood;
   if (useless || gone || host.phase == HostPhase::kLost) return "none";
-  return host.phase == HostPhase::kCold ? "pool" : "spare";
+  return is_cold(host.phase) ? "pool" : "spare";
 }
 
 std::vector<std::pair<std::string, std::int64_t>> time_of(const MeshState& mesh, std::uint32_t ranks, Instant now) {
@@ -162,21 +161,21 @@ JobStatus status_of(const JobCore& core, const std::string& job_id, Instant now)
   for (std::size_t i = 0; i < state.hosts.size(); ++i) {
     const HostState& host = state.hosts[i];
     const HostId id(static_cast<std::uint32_t>(i));
-    const bool unasked = host.phase == HostPhase::kCold && core.spec().is_on_request(id);
+    const bool unasked = is_cold(host.phase) && core.spec().is_on_request(id);
     status.hosts.push_back(
         {.name = core.hosts()[i].name,
-         .phase = host.wedged            ? "wedged"
-                  : host.failure         ? "failed"
-                  : host.failing         ? "ending"
-                  : unasked              ? "on request"
-                  : core.is_in_queue(id) ? "queued"
-                                         : phase_name(host.phase),
+         .phase = host.wedged                     ? "wedged"
+                  : host.failure                  ? "failed"
+                  : host.failing                  ? "ending"
+                  : unasked                       ? "on request"
+                  : is_in_queue(core.facts(), id) ? "queued"
+                                                  : phase_name(host.phase),
          .role = role_of(core, id),
          .keeper_pid = host.keeper_pid,
          .standing = standing_name(host.standing),
          .standing_because = host.standing == HostStanding::kGood ? std::string() : host.lost_because,
          .returns_milliseconds = returns_in(host, now),
-         .preparation = std::string(core.word_of_spare(id))});
+         .preparation = std::string(word_of_spare(core.facts(), id))});
   }
   for (std::uint32_t m = 0; m < state.meshes.size(); ++m) {
     const MeshSpec& spec = core.spec().meshes[m];
@@ -187,20 +186,20 @@ JobStatus status_of(const JobCore& core, const std::string& job_id, Instant now)
     for (std::uint32_t g = 0; g < spec.gangs(); ++g) {
       const GangState& gang = state.meshes[m].gangs[g];
       mesh.gangs.push_back({.phase = gang_phase_name(gang),
-                            .generation = core.crew(MeshId(m), GangId(g)).generation.counter,
+                            .generation = core.facts().crew(MeshId(m), GangId(g)).generation.counter,
                             .restarts = gang.restarts,
                             .failures = still_count(gang.failures, restart.window, now)});
     }
     mesh.rank_milliseconds = time_of(state.meshes[m], spec.gang_size(), now);
     for (std::uint32_t r = 0; r < spec.size(); ++r) {
       const RankState& rank = state.meshes[m].ranks[r];
-      const CrewMember& member = core.member({MeshId(m), Rank(r)});
+      const CrewMember& member = core.facts().member({MeshId(m), Rank(r)});
       const GangState& gang = state.meshes[m].gangs[spec.gang_of(Rank(r)).value()];
       mesh.ranks.push_back({.rank = r,
                             .phase = member.stage == RankStage::kPending ? waiting_name(core, gang, MeshId(m), Rank(r))
                                                                          : stage_name(rank, member.stage),
-                            .host = core.hosts()[core.place_of({MeshId(m), Rank(r)}).value()].name,
-                            .generation = core.crew_with({MeshId(m), Rank(r)}).generation.counter,
+                            .host = core.hosts()[place_of(core.facts(), {MeshId(m), Rank(r)}).value()].name,
+                            .generation = core.facts().crew_with({MeshId(m), Rank(r)}).generation.counter,
                             .pid = member.pid,
                             .end = rank.reaped ? describe_end(rank.end) : std::string(),
                             .ready = rank.ready && lives(member.stage)});

@@ -12,7 +12,7 @@ namespace {
 // It may go on from a checkpoint, or is about to save one. A sidecar has nothing that another host could go on from.
 bool is_told_of(const MeshSpec& mesh, const GangState& gang) {
   const auto& shrink = mesh.supervision.shrink;
-  const bool for_good = gang.phase == GangPhase::kParked && !(shrink && shrink->regrow);
+  const bool for_good = is_parked(gang.phase) && !(shrink && shrink->regrow);
   return !mesh.sidecar && !has_ended(gang.phase) && !for_good;
 }
 
@@ -47,7 +47,7 @@ PortSpan vault_ports(const JobSpec& spec) {
 
 bool serves_vault(const VaultView& view, HostId id) {
   const HostState& host = view.state.hosts[id.value()];
-  const bool connected = host.phase == HostPhase::kJoined && !host.failing && !host.shutdown_told;
+  const bool connected = is_joined(host.phase) && !host.failing && !host.shutdown_told;
   return connected && view.ports[id.value()] != 0 && !host.public_key.empty() && !view.pool[id.value()].address.empty();
 }
 

@@ -35,7 +35,7 @@ PrepareStage Preparations::stage(HostId host) const {
 // On hosts from which its end may come.
 bool Preparations::any_runs() const {
   for (std::uint32_t i = 0; i < mine_.size(); ++i) {
-    if (runs_on(HostId(i)) && basis_.state.hosts[i].phase == HostPhase::kJoined) return true;
+    if (runs_on(HostId(i)) && is_joined(basis_.state.hosts[i].phase)) return true;
   }
   return false;
 }
@@ -45,7 +45,7 @@ void Preparations::tend() {
     const HostId id(i);
     const bool needed = basis_.placement.holds_ranks(id);
     if (needed && runs_on(id)) stop(id, "the host was needed before it was done");
-    const bool fresh = stage(id) == PrepareStage::kNone && basis_.host(id).phase == HostPhase::kJoined;
+    const bool fresh = stage(id) == PrepareStage::kNone && is_joined(basis_.host(id).phase);
     if (fresh && !needed && may_serve(basis_.host(id))) begin(id);
   }
 }

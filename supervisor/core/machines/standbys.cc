@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "supervisor/core/facts/hosts.h"
 #include "transport/base/text.h"
 #include "transport/messages/describe_end.h"
 
@@ -47,8 +48,8 @@ bool Standbys::may_stand_by(MeshId mesh, HostId id) const {
   const PrepareStage stage = prepare_stage(basis_.state, id);
   const bool warm =
       basis_.spec.prepare().program.empty() || stage == PrepareStage::kPrepared || stage == PrepareStage::kUnprepared;
-  return host.phase == HostPhase::kJoined && may_serve(host) && !host.doubted && !basis_.placement.holds_ranks(id) &&
-         warm && !is_on(id, std::nullopt) && basis_.resources.lacking({mesh, Rank(0)}, host.inventory).empty();
+  return is_joined(host.phase) && may_serve(host) && !host.doubted && !basis_.placement.holds_ranks(id) && warm &&
+         !stands_by_on(basis_, id, std::nullopt) && basis_.resources.lacking({mesh, Rank(0)}, host.inventory).empty();
 }
 
 // Prepared ones first.
@@ -168,7 +169,7 @@ std::optional<std::uint32_t> Standbys::ready_for(MeshId m) const {
     const Crew& crew = crew_of(m, s);
     const bool serves = std::all_of(crew.hosts.begin(), crew.hosts.end(), [this](HostId id) {
       const HostState& host = basis_.host(id);
-      return may_serve(host) && host.phase == HostPhase::kJoined && !host.doubted;
+      return may_serve(host) && is_joined(host.phase) && !host.doubted;
     });
     if (crew.phase == CrewPhase::kRunning && !mine_[m.value()][s].place && serves) return s;
   }
@@ -181,27 +182,10 @@ std::vector<HostId> Standbys::give(MeshId m, std::uint32_t s, GangId g) {
   return crew_of(m, s).hosts;
 }
 
-std::optional<std::uint32_t> Standbys::standby_of(MeshId m, GangId g) const {
-  for (std::uint32_t s = 0; s < mine_[m.value()].size(); ++s) {
-    if (mine_[m.value()][s].place == g) return s;
-  }
-  return std::nullopt;
-}
-
-std::optional<Incarnation> Standbys::become(RankId id) const {
-  const GangId g = basis_.mesh(id.mesh).gang_of(id.rank);
-  const std::optional<std::uint32_t> s = standby_of(id.mesh, g);
-  if (!s) return std::nullopt;
-  const Crew& crew = crew_of(id.mesh, *s);
-  const std::uint32_t index = id.rank.value() - basis_.placement.range_of(id.mesh, g).first;
-  if (!lives(crew.members[index].stage)) return std::nullopt;
-  return Incarnation{crew_rank(basis_.spec, {key_of(id.mesh, *s), index}), crew.generation};
-}
-
 // Its processes are that gang's, but for those that were stopped before they became anything: these wait on, and have
 // to end before anything starts there (I18).
 void Standbys::is_placed(MeshId m, GangId g) {
-  const std::optional<std::uint32_t> s = standby_of(m, g);
+  const std::optional<std::uint32_t> s = standby_of(basis_, m, g);
   if (!s || waits(basis_.state.meshes[m.value()].gangs[g.value()].phase)) return;
   const std::vector<RankId> placed = basis_.placement.ranks_of(m, g);
   for (std::size_t i = 0; i < placed.size(); ++i) {
@@ -212,15 +196,6 @@ void Standbys::is_placed(MeshId m, GangId g) {
   if (monarch::any_lives(crew_of(m, *s))) return stop(m, *s);
   (void)crews_.look(key_of(m, *s));
   mine(m, *s).place.reset();
-}
-
-bool Standbys::is_on(HostId id, std::optional<GangOf> but_for) const {
-  bool found = false;
-  each([&](MeshId m, std::uint32_t s) {
-    const bool own = but_for && but_for->first == m && mine_[m.value()][s].place == but_for->second;
-    found = found || (!own && is_about(crew_of(m, s)) && monarch::is_on(crew_of(m, s), id));
-  });
-  return found;
 }
 
 bool Standbys::any_lives() const {

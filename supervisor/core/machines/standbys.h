@@ -14,10 +14,9 @@
 #include <vector>
 
 #include "supervisor/core/crew/crews.h"
+#include "supervisor/core/facts/hosts.h"
 
 namespace monarch {
-
-using GangOf = std::pair<MeshId, GangId>;
 
 class Standbys final : public CrewKind {
  public:
@@ -30,11 +29,7 @@ class Standbys final : public CrewKind {
   bool stands_by() const override { return true; }
   std::string name_of(const CrewKey& key) const override;
 
-  // Does one live on this host, but for one that has this gang's place?
-  bool is_on(HostId host, std::optional<GangOf> but_for) const;
   bool any_lives() const;
-  // Whose process is to become this rank.
-  std::optional<Incarnation> become(RankId rank) const;
   // One that is at its gate, on hosts that serve.
   std::optional<std::uint32_t> ready_for(MeshId mesh) const;
   Instant next_begin(Instant after) const;  // of those whose back-off ends later than that
@@ -63,7 +58,6 @@ class Standbys final : public CrewKind {
   StandbyState& mine(MeshId mesh, std::uint32_t s) { return mine_[mesh.value()][s]; }
   bool may_stand_by(MeshId mesh, HostId host) const;
   std::vector<HostId> hosts_for(MeshId mesh) const;
-  std::optional<std::uint32_t> standby_of(MeshId mesh, GangId gang) const;
   void begin(MeshId mesh, std::uint32_t s, std::vector<HostId> hosts);
   void failed(MeshId mesh, std::uint32_t s, const std::string& why);
   void stop(MeshId mesh, std::uint32_t s);

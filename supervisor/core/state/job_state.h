@@ -51,6 +51,13 @@ enum class HostPhase : std::uint8_t {
 };
 constexpr HostPhase monarch_enum_max(HostPhase) { return HostPhase::kLost; }
 
+inline bool is_cold(HostPhase phase) { return phase == HostPhase::kCold; }
+inline bool is_launching(HostPhase phase) { return phase == HostPhase::kLaunching; }
+inline bool is_launched(HostPhase phase) { return phase == HostPhase::kLaunched; }
+inline bool is_joined(HostPhase phase) { return phase == HostPhase::kJoined; }
+inline bool is_destroying(HostPhase phase) { return phase == HostPhase::kDestroying; }
+inline bool is_out(HostPhase phase) { return phase == HostPhase::kEnded || phase == HostPhase::kLost; }
+
 // May a host hold ranks?
 enum class HostStanding : std::uint8_t {
   kGood,
@@ -145,8 +152,17 @@ enum class GangPhase : std::uint8_t {
 };
 constexpr GangPhase monarch_enum_max(GangPhase) { return GangPhase::kParked; }
 
+inline bool is_waiting(GangPhase phase) { return phase == GangPhase::kWaiting; }
+inline bool is_reserving(GangPhase phase) { return phase == GangPhase::kReserving; }
+inline bool is_running(GangPhase phase) { return phase == GangPhase::kRunning; }
+inline bool is_failing(GangPhase phase) { return phase == GangPhase::kFailing; }
+inline bool is_parked(GangPhase phase) { return phase == GangPhase::kParked; }
+// All of its work is done, or none of it will be, and the job goes on without it.
+inline bool is_through(GangPhase phase) { return phase == GangPhase::kDone || is_parked(phase); }
 inline bool waits(GangPhase phase) { return phase == GangPhase::kWaiting || phase == GangPhase::kReserving; }
 inline bool runs(GangPhase phase) { return phase == GangPhase::kStarting || phase == GangPhase::kRunning; }
+
+inline bool has_ranks(GangPhase phase) { return runs(phase) || is_failing(phase) || phase == GangPhase::kStopping; }
 
 // The same rank, at the same step, again.
 struct Crash {

@@ -98,7 +98,7 @@ class Driver {
     const GangId gang = core.spec().meshes[id.mesh.value()].gang_of(id.rank);
     RankReport report;
     report.process.rank = id;
-    report.process.generation = core.crew(id.mesh, gang).generation;
+    report.process.generation = core.facts().crew(id.mesh, gang).generation;
     report.phase = phase;
     report.pid = static_cast<std::int32_t>(1000 + id.rank.value());
     report.end = std::move(end);
@@ -127,9 +127,9 @@ class Driver {
   const RankState& rank(std::uint32_t r, std::uint32_t mesh = 0) const {
     return state_parts::rank(core.state(), {MeshId(mesh), Rank(r)});
   }
-  const Crew& crew(std::uint32_t g, std::uint32_t mesh = 0) const { return core.crew(MeshId(mesh), GangId(g)); }
+  const Crew& crew(std::uint32_t g, std::uint32_t mesh = 0) const { return core.facts().crew(MeshId(mesh), GangId(g)); }
   const CrewMember& member(std::uint32_t r, std::uint32_t mesh = 0) const {
-    return core.member({MeshId(mesh), Rank(r)});
+    return core.facts().member({MeshId(mesh), Rank(r)});
   }
   const HostState& host(std::uint32_t h) const { return state_parts::host(core.state(), HostId(h)); }
   const Crew& standby(std::uint32_t s = 0, std::uint32_t mesh = 0) const {

@@ -58,8 +58,8 @@ inline const std::vector<StandbyState>& standbys(const JobState& state, MeshId m
 inline const std::vector<Rank>& held(const JobState& state, MeshId mesh) { return state.meshes[mesh.value()].held; }
 // May it run where it is?
 inline bool is_granted(const JobCore& core, const Incarnation& process) {
-  const std::optional<HostId> host = core.where_ran(process);
-  return host && core.judge(*host, {.process = process}).granted;
+  const std::optional<HostId> host = where_ran(core.facts(), process);
+  return host && judge(core.facts(), *host, {.process = process}).granted;
 }
 
 }  // namespace monarch::state_parts

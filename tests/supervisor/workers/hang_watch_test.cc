@@ -113,7 +113,7 @@ TEST_F(HangWatchTest, LeavesAloneWhatSomebodyStoppedUntilItIsLetGo) {
   beats(Standstill::kNone, 2);
   EXPECT_EQ(watch->hold({.ranks = {kRank}, .who = "me"}), "1 rank not watched for hangs until monarch hold --release");
   EXPECT_EQ(watch->hold({.ranks = {kRank}, .who = "me"}), "1 rank: held already");
-  EXPECT_TRUE(driver.core.is_left_alone(kRank));
+  EXPECT_TRUE(is_left_alone(driver.core.facts(), kRank));
   beats(Standstill::kStopped, 60);
   EXPECT_TRUE(asked.empty());
   EXPECT_EQ(watch->hold({.ranks = {kRank}, .release = true, .who = "me"}), "1 rank watched for hangs again");

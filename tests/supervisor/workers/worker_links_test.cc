@@ -121,7 +121,7 @@ class Links {
   }
   fixtures::Driver& driver() { return driver_; }
   bool until(const std::function<bool()>& done) { return lab_.until(done); }
-  const CrewMember& member(RankId rank) const { return driver_.core.member(rank); }
+  const CrewMember& member(RankId rank) const { return driver_.core.facts().member(rank); }
 
   std::vector<std::pair<HostId, bool>> goodbyes;
   std::vector<std::pair<HostId, VaultReport>> vaults;

@@ -87,7 +87,7 @@ TEST_F(BeatBookTest, KnowsTheStepOfAnEndThoughAnOlderBeatCameAfterIt) {
 TEST_F(BeatBookTest, GrantsWhatRunsAndKeepsUntilWhen) {
   const BeatBook::Answer answer = beats(running());
   EXPECT_EQ(answer.ack.granted, std::vector<Incarnation>{running().process});
-  EXPECT_GE(book->grants_until(HostId(0)), now + driver.core.lease_length());
+  EXPECT_GE(book->grants_until(HostId(0)), now + lease_length(driver.core.facts()));
   const Instant until = book->grants_until(HostId(0));
   EXPECT_TRUE(beats(over()).ack.granted.empty());
   EXPECT_EQ(book->grants_until(HostId(0)), until) << "nothing was granted";

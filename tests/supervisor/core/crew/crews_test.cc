@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/core/facts/reports.h"
 #include "tests/supervisor/core/fixtures.h"
 
 namespace monarch {
@@ -86,16 +87,18 @@ class CrewsTest : public ::testing::Test {
   JobState state;
   Instant now = Instant::since_boot(Duration::seconds(100));
   std::vector<Action> actions;
-  CoreBasis basis{.spec = spec,
-                  .hosts = pool,
-                  .options = options,
-                  .placement = placement,
-                  .resources = resources,
-                  .texts = texts,
-                  .state = state,
-                  .now = now,
-                  .actions = actions,
-                  .next_event = state.next_event};
+  Stages stages{spec};
+  CoreBasis basis{{.spec = spec,
+                   .hosts = pool,
+                   .options = options,
+                   .placement = placement,
+                   .stages = stages,
+                   .resources = resources,
+                   .texts = texts,
+                   .state = state,
+                   .now = now},
+                  actions,
+                  state.next_event};
   Kind kind;
   Crews crews{basis, state.crews};
 };
@@ -196,16 +199,18 @@ TEST_F(CrewsTest, LetGoOfWhatIsHeldByALaterGeneration) {
 TEST_F(CrewsTest, JudgeByGenerationAndHost) {
   start();
   const Generation first = crew().generation;
-  const CrewPlace third{kKey, 2};
-  EXPECT_EQ(crews.judge(third, HostId(1), first).of, ReportOf::kOfNow);
-  EXPECT_TRUE(crews.judge(third, HostId(1), first).granted);
-  EXPECT_EQ(crews.judge(third, HostId(0), first).of, ReportOf::kStranger);
+  const auto judged = [this](HostId host, Generation generation) {
+    return judge_beside(basis, {kKey, 2}, host, generation);
+  };
+  EXPECT_EQ(judged(HostId(1), first).of, ReportOf::kOfNow);
+  EXPECT_TRUE(judged(HostId(1), first).granted);
+  EXPECT_EQ(judged(HostId(0), first).of, ReportOf::kStranger);
   for (std::uint32_t i = 0; i < 4; ++i) hears(i, RankPhase::kEnded);
-  EXPECT_FALSE(crews.judge(third, HostId(1), first).granted);
+  EXPECT_FALSE(judged(HostId(1), first).granted);
   crews.look(kKey);
   crews.begin(kKey, {HostId(0), HostId(2)}, Instant::never());
-  EXPECT_EQ(crews.judge(third, HostId(1), first).of, ReportOf::kSuperseded);
-  EXPECT_EQ(crews.judge(third, HostId(2), first).of, ReportOf::kStranger);
+  EXPECT_EQ(judged(HostId(1), first).of, ReportOf::kSuperseded);
+  EXPECT_EQ(judged(HostId(2), first).of, ReportOf::kStranger);
 }
 
 TEST_F(CrewsTest, LoseTheMembersOfALostHost) {

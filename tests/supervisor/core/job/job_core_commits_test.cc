@@ -23,7 +23,7 @@ class Job : public fixtures::Driver {
                                           .commit = asks(step)});
   }
   std::string why(std::uint32_t host, std::uint32_t rank, Generation of) const {
-    const CommitDecision decision = core.rule_on(HostId(host), {rank_of(rank), of}, asks(10));
+    const CommitDecision decision = rule_on(core.facts(), HostId(host), {rank_of(rank), of}, asks(10));
     return decision.ruling == CommitRuling::kRefuse ? decision.why : std::string();
   }
 };

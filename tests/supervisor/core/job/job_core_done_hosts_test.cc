@@ -70,9 +70,10 @@ TEST(DoneHosts, AreStillWhereTheirRanksRan) {
   const RankReport last = driver.report_of(kSecond, RankPhase::kEnded, exited(0));
   fall_silent(driver, kV1);
   ASSERT_EQ(driver.core.placement().host_of(kSecond), kV1) << "a slot has a host, and a host one slot";
-  EXPECT_EQ(driver.core.place_of(kSecond), kV2);
-  EXPECT_TRUE(driver.core.judge(kV2, last).counts()) << "or its worker would keep what it has to tell for ever";
-  EXPECT_FALSE(driver.core.judge(kV1, last).counts());
+  EXPECT_EQ(place_of(driver.core.facts(), kSecond), kV2);
+  EXPECT_TRUE(judge(driver.core.facts(), kV2, last).counts())
+      << "or its worker would keep what it has to tell for ever";
+  EXPECT_FALSE(judge(driver.core.facts(), kV1, last).counts());
   const JobStatus status = status_of(driver.core, "test-0001", driver.now);
   EXPECT_EQ(status.meshes[0].ranks[0].host, "v2");
   EXPECT_EQ(status.meshes[0].ranks[1].host, "v2");

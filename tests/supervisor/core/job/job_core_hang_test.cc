@@ -96,8 +96,8 @@ TEST(JobCoreHang, KeepsWhatSomebodyHoldsUntilItIsReleased) {
   ASSERT_EQ(released.size(), 1U);
   EXPECT_EQ(released[0].message, "trainer/0: watched for hangs again, asked by somebody");
   EXPECT_EQ(released[0].rank, 0U);
-  EXPECT_FALSE(driver.core.is_left_alone(first));
-  EXPECT_TRUE(driver.core.is_left_alone(second));
+  EXPECT_FALSE(is_left_alone(driver.core.facts(), first));
+  EXPECT_TRUE(is_left_alone(driver.core.facts(), second));
 }
 
 TEST(JobCoreHang, NamesManyHeldRanksShortly) {
@@ -125,16 +125,16 @@ TEST(JobCoreHang, WatchesTheNextGenerationOfWhatASignalStoppedButNotOfWhatIsHeld
   driver.step(HoldAsked{.ranks = {held}});
   EXPECT_TRUE(
       events_of(driver.step(HoldAsked{.wish = HoldWish::kStop, .ranks = {stopped}}), EventKind::kRanksHeld).empty());
-  EXPECT_TRUE(driver.core.is_left_alone(stopped));
-  EXPECT_FALSE(driver.core.is_held(stopped));
+  EXPECT_TRUE(is_left_alone(driver.core.facts(), stopped));
+  EXPECT_FALSE(is_held(driver.core.facts(), stopped));
   driver.fail_gang(stopped, fixtures::exited(3));
   driver.start_again(0);
   ASSERT_EQ(driver.gang(0).phase, GangPhase::kRunning);
-  EXPECT_FALSE(driver.core.is_left_alone(stopped));
-  EXPECT_TRUE(driver.core.is_left_alone(held));
+  EXPECT_FALSE(is_left_alone(driver.core.facts(), stopped));
+  EXPECT_TRUE(is_left_alone(driver.core.facts(), held));
   driver.step(HoldAsked{.wish = HoldWish::kStop, .ranks = {stopped}});
   driver.step(HoldAsked{.wish = HoldWish::kContinue, .ranks = {stopped}});
-  EXPECT_FALSE(driver.core.is_left_alone(stopped));
+  EXPECT_FALSE(is_left_alone(driver.core.facts(), stopped));
 }
 
 }  // namespace

@@ -57,20 +57,20 @@ TEST(JobCoreOutput, ADrainedHostIsNotEndedBeforeItsLastWordsAreHere) {
   EXPECT_EQ(job.phase(0), HostPhase::kJoined);
   job.start_again(0);
   EXPECT_EQ(job.phase(0), HostPhase::kJoined);
-  EXPECT_TRUE(job.core.judge(HostId(0), job.last).counts());
+  EXPECT_TRUE(judge(job.core.facts(), HostId(0), job.last).counts());
   EXPECT_EQ(Driver::count<DestroyWorker>(job.complete()), 1U);
   EXPECT_EQ(job.phase(0), HostPhase::kDestroying);
-  EXPECT_FALSE(job.core.judge(HostId(0), job.last).counts()) << "nothing is left to learn of it";
+  EXPECT_FALSE(judge(job.core.facts(), HostId(0), job.last).counts()) << "nothing is left to learn of it";
   EXPECT_EQ(job.gang(0).phase, GangPhase::kRunning) << "its end is not that of the generation after it";
   EXPECT_TRUE(job.told(EventKind::kOutputIncomplete).empty());
 }
 
 TEST(JobCoreOutput, ItIsFoundWhereItRan) {
   Moved job;
-  EXPECT_EQ(job.core.where_ran({kRank, job.before}), HostId(0));
-  EXPECT_EQ(job.core.where_ran({kRank, job.crew(0).generation}), HostId(2));
+  EXPECT_EQ(where_ran(job.core.facts(), {kRank, job.before}), HostId(0));
+  EXPECT_EQ(where_ran(job.core.facts(), {kRank, job.crew(0).generation}), HostId(2));
   job.complete();
-  EXPECT_EQ(job.core.where_ran({kRank, job.before}), HostId(2));
+  EXPECT_EQ(where_ran(job.core.facts(), {kRank, job.before}), HostId(2));
 }
 
 TEST(JobCoreOutput, ItIsWaitedForForAMinuteAndThenNamed) {
@@ -167,10 +167,10 @@ void drain_now(Driver& job, const std::string& host) {
 
 TEST(JobCoreOutput, WhereTheNextGenerationRunsOnTheSameHostItIsNotWaitedFor) {
   AgainThere job;
-  EXPECT_TRUE(job.core.judge(HostId(0), job.last).counts()) << "nothing of the next one has begun";
+  EXPECT_TRUE(judge(job.core.facts(), HostId(0), job.last).counts()) << "nothing of the next one has begun";
   job.give_ports();
   ASSERT_GT(job.crew(0).generation, job.last.process.generation);
-  EXPECT_FALSE(job.core.judge(HostId(0), job.last).counts())
+  EXPECT_FALSE(judge(job.core.facts(), HostId(0), job.last).counts())
       << "of a rank on one host the newest is told, and no other";
 }
 

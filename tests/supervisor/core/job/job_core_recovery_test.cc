@@ -402,7 +402,7 @@ TEST(JobCoreRecovery, IgnoresWhatIsSaidOfAnEarlierGeneration) {
   const RankReport late = driver.report_of(kFirst, RankPhase::kEnded, exited(1));
   driver.fail_gang(kFirst, exited(1));
   driver.start_again(0);
-  EXPECT_TRUE(driver.core.judge(HostId(0), late).of == ReportOf::kSuperseded);
+  EXPECT_TRUE(judge(driver.core.facts(), HostId(0), late).of == ReportOf::kSuperseded);
   driver.step(RankChanged{.host = HostId(0), .report = late, .ended_at = driver.now, .uncertainty = {}});
   EXPECT_EQ(driver.gang(0).phase, GangPhase::kRunning);
 }

@@ -131,13 +131,13 @@ TEST(Spares, AreWarmedWithoutTheNumbersOfARank) {
 TEST(Spares, GetALeaseWhileTheyAreWarmedAndNoLonger) {
   Warming driver(1);
   const RankReport report = driver.of_spare(1, RankPhase::kRunning);
-  EXPECT_TRUE(driver.core.judge(HostId(1), report).counts());
-  EXPECT_FALSE(driver.core.judge(HostId(0), report).counts());
+  EXPECT_TRUE(judge(driver.core.facts(), HostId(1), report).counts());
+  EXPECT_FALSE(judge(driver.core.facts(), HostId(0), report).counts());
   EXPECT_TRUE(state_parts::is_granted(driver.core, report.process));
-  EXPECT_FALSE(driver.core.has_rank(report.process.rank));
+  EXPECT_FALSE(driver.core.facts().has_rank(report.process.rank));
   driver.spare(1, RankPhase::kEnded, exited(0));
   EXPECT_FALSE(state_parts::is_granted(driver.core, report.process));
-  EXPECT_TRUE(driver.core.judge(HostId(1), report).counts());
+  EXPECT_TRUE(judge(driver.core.facts(), HostId(1), report).counts());
 }
 
 TEST(Spares, StayOnesWhereWarmingFails) {

@@ -241,14 +241,14 @@ TEST(JobCore, IsNotConcernedByRanksOfOtherHostsAndGenerations) {
   Driver job(job_of(2, 1));
   job.run_all();
   RankReport report = job.report_of({MeshId(0), Rank(1)}, RankPhase::kRunning);
-  EXPECT_TRUE(job.core.judge(HostId(1), report).counts());
-  EXPECT_FALSE(job.core.judge(HostId(0), report).counts());
+  EXPECT_TRUE(judge(job.core.facts(), HostId(1), report).counts());
+  EXPECT_FALSE(judge(job.core.facts(), HostId(0), report).counts());
   report.process.generation.counter += 1;
-  EXPECT_FALSE(job.core.judge(HostId(1), report).counts());
+  EXPECT_FALSE(judge(job.core.facts(), HostId(1), report).counts());
   report.process.rank = {MeshId(7), Rank(1)};
-  EXPECT_FALSE(job.core.judge(HostId(1), report).counts());
+  EXPECT_FALSE(judge(job.core.facts(), HostId(1), report).counts());
   report.process.rank = {MeshId(0), Rank(4'000'000'000)};
-  EXPECT_FALSE(job.core.judge(HostId(1), report).counts());
+  EXPECT_FALSE(judge(job.core.facts(), HostId(1), report).counts());
   EXPECT_FALSE(job.core.awaits(HostId(0), {.mesh = MeshId(0), .gang = GangId(0), .generation = {Term(1), 1}}));
 }
 
@@ -266,10 +266,10 @@ TEST(JobCore, IsNotConcernedByWhatAHostSaysOfAGenerationThatRanBeforeItHadTheSlo
       HostSilent{.host = HostId(0), .silence = Duration::seconds(5), .grants_until = job.now + Duration::seconds(60)});
   ASSERT_EQ(job.core.placement().host_of(first), HostId(2));
   ASSERT_EQ(job.gang(0).phase, GangPhase::kWaiting);
-  EXPECT_FALSE(job.core.judge(HostId(2), job.report_of(first, RankPhase::kEnded, exited(0))).counts());
+  EXPECT_FALSE(judge(job.core.facts(), HostId(2), job.report_of(first, RankPhase::kEnded, exited(0))).counts());
   job.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
   job.start_again(0);
-  EXPECT_TRUE(job.core.judge(HostId(2), job.report_of(first, RankPhase::kEnded, exited(0))).counts());
+  EXPECT_TRUE(judge(job.core.facts(), HostId(2), job.report_of(first, RankPhase::kEnded, exited(0))).counts());
 }
 
 TEST(JobCore, SaysThatAHostIsSuspectedAndStopsNothing) {

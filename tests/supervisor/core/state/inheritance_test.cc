@@ -26,7 +26,7 @@ class Before : public Driver {
     for (std::uint32_t rank = 0; rank < core.spec().meshes[0].size(); ++rank) {
       const RankId id{MeshId(0), Rank(rank)};
       this->step(CheckpointCommitted{.host = core.placement().host_of(id),
-                                     .process = {id, core.crew_with(id).generation},
+                                     .process = {id, core.facts().crew_with(id).generation},
                                      .commit = {.number = 1, .step = step, .what = what}});
     }
   }
@@ -78,8 +78,8 @@ TEST(Inheritance, RefusesStepsThatTheJobBeforeHasCommitted) {
   next.give_ports();
   next.report({MeshId(0), Rank(0)}, RankPhase::kRunning);
   const auto ruling = [&](std::uint64_t step) {
-    return next.core
-        .rule_on(HostId(0), {{MeshId(0), Rank(0)}, next.crew(0).generation}, {.number = 1, .step = step, .what = ""})
+    return rule_on(next.core.facts(), HostId(0), {{MeshId(0), Rank(0)}, next.crew(0).generation},
+                   {.number = 1, .step = step, .what = ""})
         .ruling;
   };
   EXPECT_EQ(ruling(9), CommitRuling::kRefuse);

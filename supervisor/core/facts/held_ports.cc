@@ -1,4 +1,4 @@
-#include "supervisor/core/job/held_ports.h"
+#include "supervisor/core/facts/held_ports.h"
 
 #include <algorithm>
 

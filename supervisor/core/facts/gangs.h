@@ -1,0 +1,51 @@
+#pragma once
+
+// Gangs: how far they are, what they wait for, and which of their checkpoints count.
+//
+// Thread: pure functions.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "supervisor/core/crew/core_basis.h"
+
+namespace monarch {
+
+// Or done, which a sidecar must not be before it was ready.
+bool is_ready(const CoreFacts& job, MeshId mesh);
+// The first rank of it that ended well and will never be ready: the gang will not be, either, whatever the others do.
+std::optional<std::size_t> ended_unready(const CoreFacts& job, const GangState& state);
+bool all_ended_well(const CoreFacts& job, MeshId mesh, GangId g);
+// Its gang has failed, and what is known of it is of a generation that is over.
+bool starts_again(const CoreFacts& job, RankId id);
+// "trainer/3@v2 (has not said READY=1)"
+std::string unready_text(const CoreFacts& job, RankId id);
+// For whom the job waits, that has never been ready.
+std::string missing_at_start(const CoreFacts& job);
+
+// May its next generation start, as far as time and the one before it go? (I3: nothing of that may act any longer.)
+bool fence_done(const CoreFacts& job, MeshId mesh, GangId g);
+bool lacks_host(const CoreFacts& job, MeshId mesh, GangId g);
+// What has its turn before it has a deadline of its own: a job that starts, a gang that is being stopped or is to be
+// ready.
+bool waits_at_length(const CoreFacts& job, MeshId mesh, GangId g);
+// " again, 312ms after it failed", or was stopped since an operator asked for that.
+std::string since_failure(const CoreFacts& job, const GangState& state);
+// Where its time goes from now on.
+std::optional<TimeBin> bin_of(const GangState& gang);
+
+// Do enough gangs go on without one more?
+bool may_park(const CoreFacts& job, MeshId mesh);
+// "; parked: trainer gang 0 and 3 more"
+std::string parked_text(const CoreFacts& job);
+inline bool has_parked(const CoreFacts& job) { return !parked_text(job).empty(); }
+
+// The newest that all ranks of its gang have committed.
+std::optional<std::uint64_t> committed_step(const CoreFacts& job, RankId id);
+Committer committer(const CoreFacts& job, RankId id);
+// Does this checkpoint count? For who is about to tell CheckpointCommitted, and for an answer that was lost.
+CommitDecision rule_on(const CoreFacts& job, HostId where, const Incarnation& process, const CommitRequest& asked);
+
+}  // namespace monarch
