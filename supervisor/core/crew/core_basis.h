@@ -95,6 +95,7 @@ struct CoreFacts {
 struct CoreBasis : CoreFacts {
   std::vector<Action>& actions;
   std::uint64_t& next_event;
+  bool& waits_due;  // within a step: something changed that somebody may wait for
 
   void emit(JobEvent event) const;
   // Of a crew beside the gangs, which has nothing to save.

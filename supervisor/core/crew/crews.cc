@@ -208,12 +208,14 @@ std::vector<HostId> Crews::overdue(const CrewKey& key) {
   return hosts;
 }
 
-Instant Crews::next_deadline() const {
-  Instant next = Instant::never();
-  for (const auto& row : crews_) {
-    for (const Crew& crew : row) next = std::min(next, crew.deadline);
+void Crews::returned() {
+  for (std::size_t mesh = 0; mesh < crews_.size(); ++mesh) {
+    for (Crew& crew : crews_[mesh]) {
+      const bool is_gang = mesh < basis_.spec.meshes.size();
+      const Duration stop = is_gang ? crew.stop_grace + limits::kKillDeadline : Duration::zero();
+      not_before(crew.deadline, basis_.now + stop + kAnswersWithin);
+    }
   }
-  return next;
 }
 
 void Crews::add_outstanding(HostId host, const std::vector<RankReport>& reported, std::vector<Action>& missing) const {

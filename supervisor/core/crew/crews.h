@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "supervisor/core/crew/core_basis.h"
+#include "supervisor/core/crew/times.h"
 #include "supervisor/core/state/crew.h"
 #include "supervisor/core/state/events.h"
 #include "transport/messages/rank.h"
@@ -83,12 +84,11 @@ class Crews {
   std::vector<HostId> overdue(const CrewKey& key);
   void no_deadline(const CrewKey& key) { crew(key).deadline = Instant::never(); }
 
-  // Deadlines of all.
-  Instant next_deadline() const;
-  template <class Change>
-  void each_deadline(Change change) {
-    for (std::size_t mesh = 0; mesh < crews_.size(); ++mesh) {
-      for (Crew& crew : crews_[mesh]) change(key_of(mesh, 0).mesh, crew, crew.deadline);
+  void returned();
+  template <class Visit>
+  void each_time(Visit& visit) const {
+    for (auto& row : crews_) {
+      for (Crew& crew : row) visit(crew.deadline, TimeKind::kPatience);
     }
   }
 

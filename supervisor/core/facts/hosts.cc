@@ -174,6 +174,11 @@ bool serves_parked_alone(const CoreFacts& job, HostId id) {
   return parked;
 }
 
+bool is_to_end(const CoreFacts& job, HostId id) {
+  return job.host(id).standing == HostStanding::kDrained ||
+         (job.spec.is_on_request(id) && serves_parked_alone(job, id));
+}
+
 LaunchFailure lack_of(const CoreFacts& job, HostId id, const std::string& what) {
   return {.kind = LaunchFailureKind::kResources,
           .phase = "reserve",

@@ -35,6 +35,8 @@ bool lives_alone(const CoreFacts& job, MeshId mesh, GangId g, HostId where);
 bool serves_parked_alone(const CoreFacts& job, HostId id);
 // Which standby gang of its mesh has this gang's place.
 std::optional<std::uint32_t> standby_of(const CoreFacts& job, MeshId mesh, GangId g);
+// Is its end wanted, once what ran there last has been read?
+bool is_to_end(const CoreFacts& job, HostId id);
 // Does a standby gang live there, but for one that has this gang's place?
 bool stands_by_on(const CoreFacts& job, HostId id, std::optional<GangOf> but_for);
 // What still runs there, and is not of this gang, for people; empty: nothing.

@@ -28,8 +28,9 @@ Judgement judge_rank(const CoreFacts& job, HostId where, const RankReport& repor
     const bool serves = is_joined(host.phase) && !host.failing;
     return {.of = ReportOf::kOfNow, .granted = serves && lives(job.member(id).stage) && !job.rank(id).reaped};
   }
+  const std::vector<Incarnation>& owed_there = job.state.last_words[where.value()].owed;
   const bool owed = is_joined(host.phase) && report.phase == RankPhase::kEnded &&
-                    std::find(host.owed.begin(), host.owed.end(), report.process) != host.owed.end();
+                    std::find(owed_there.begin(), owed_there.end(), report.process) != owed_there.end();
   if (owed) return {.of = ReportOf::kOwed};
   if (ran && generation < crew.generation) return {.of = ReportOf::kSuperseded};
   return {};
@@ -77,8 +78,8 @@ Judgement judge(const CoreFacts& job, HostId where, const RankReport& report) {
 
 std::optional<HostId> where_ran(const CoreFacts& job, const Incarnation& process) {
   const auto& [id, generation] = process;
-  for (std::uint32_t i = 0; i < job.state.hosts.size(); ++i) {
-    for (const Incarnation& owed : job.state.hosts[i].owed) {
+  for (std::uint32_t i = 0; i < job.state.last_words.size(); ++i) {
+    for (const Incarnation& owed : job.state.last_words[i].owed) {
       if (owed.rank == id && owed.generation == generation) return HostId(i);
     }
   }

@@ -18,6 +18,11 @@ namespace {
 // Of one step. Two or three are usual; a chain may have as many as there are hosts.
 constexpr std::size_t kMostRounds = 100'000;
 
+template <class Part, class Event>
+void give(Part& part, const Event& event) {
+  if constexpr (requires { part.on(event); }) part.on(event);
+}
+
 }  // namespace
 
 JobCore::JobCore(JobSpec spec, std::vector<PoolHost> hosts, JobCoreOptions options)
@@ -30,6 +35,7 @@ JobCore::JobCore(JobSpec spec, std::vector<PoolHost> hosts, JobCoreOptions optio
   MONARCH_ASSERT(hosts_.size() >= spec_.hosts_needed());
   for (std::uint32_t m = 0; m < spec_.meshes.size(); ++m) texts_.push_back(compile_texts(spec_, MeshId(m)));
   state_.hosts.resize(hosts_.size());
+  state_.last_words.resize(hosts_.size());
   state_.slots = placement_.slots();
   for (const MeshSpec& mesh : spec_.meshes) {
     MeshState state;
@@ -60,6 +66,7 @@ JobCore& JobCore::operator=(const JobCore& other) {
 void JobCore::restore(JobState state) {
   MONARCH_ASSERT(state_.phase == JobPhase::kNew);
   MONARCH_ASSERT(state.hosts.size() == hosts_.size() && state.meshes.size() == spec_.meshes.size());
+  MONARCH_ASSERT(state.last_words.size() == hosts_.size());
   MONARCH_ASSERT(state.crews.size() == state_.crews.size() && state.standbys.size() == spec_.meshes.size());
   state_ = std::move(state);
   placement_.put(state_.slots);
@@ -69,10 +76,17 @@ void JobCore::restore(JobState state) {
   }
 }
 
+// Each part that takes it, in this order.
+template <class Event>
+void JobCore::hear(const Event& event) {
+  give(drills_, event);
+  if constexpr (requires { on(event); }) on(event);
+}
+
 std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
   now_ = now;
   actions_.clear();
-  std::visit([this](const auto& e) { on(e); }, event);
+  std::visit([this](const auto& e) { hear(e); }, event);
   std::size_t before = 0;
   std::size_t rounds = 0;
   do {
@@ -103,28 +117,11 @@ void JobCore::look_at_waits() {
 }
 
 Instant JobCore::next_deadline() const {
-  Instant next = Instant::never();
-  if (state_.phase == JobPhase::kEnded) return next;
+  if (state_.phase == JobPhase::kEnded) return Instant::never();
   // A time that has come stays due until all who wait were looked at, whatever else was decided since.
-  const auto comes = [&](Instant time) {
-    if (time > looked_at_) next = std::min(next, time);
-  };
-  next = std::min({state_.start_deadline, state_.time_deadline, state_.drain_deadline, state_.lifetime_deadline,
-                   state_.lifetime_warning, state_.hold_remind_at, state_.foreseen_deadline, state_.drill.until});
-  for (const HostState& host : state_.hosts) {
-    next = std::min({next, host.deadline, host.cold_at});
-    comes(host.fence);
-    if (!host.owed.empty()) next = std::min(next, host.owed_until);
-  }
-  comes(state_.no_request_before);
-  next = std::min({next, crews_.next_deadline(), standbys_.next_begin(looked_at_)});
-  for (const MeshState& mesh : state_.meshes) {
-    for (const GangState& gang : mesh.gangs) {
-      next = std::min({next, gang.cause_deadline, gang.progress_deadline, gang.remind_at});
-      if (is_waiting(gang.phase)) comes(gang.not_before);
-    }
-  }
-  return next;
+  NextTime next(looked_at_);
+  each_time(next);
+  return next.get();
 }
 
 void JobCore::on(const JobBegun& event) {
@@ -178,7 +175,7 @@ void JobCore::on(const DeadlinePassed&) {
   }
   if (state_.time_deadline <= now_) time_is_up("time_limit", spec_.time_limit);
   if (state_.foreseen_deadline <= now_) stop_as_foreseen();
-  drill_is_due();
+  drills_.look_at_times();
   if (state_.lifetime_deadline <= now_) time_is_up("lifetime.max", spec_.lifetime.max);
   if (state_.lifetime_warning <= now_) {
     state_.lifetime_warning = Instant::never();

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "supervisor/core/accounts/drills.h"
+#include "supervisor/core/accounts/last_words.h"
 #include "supervisor/core/crew/core_basis.h"
 #include "supervisor/core/crew/crews.h"
 #include "supervisor/core/facts/blame.h"
@@ -69,6 +71,8 @@ class JobCore {
   void on(const JobBegun& event);
   void on(const StopOrdered& event);
   void on(const DeadlinePassed& event);
+  template <class Event>
+  void hear(const Event& event);
   void on(const IdleNoted& event);
   void look_at_waits();
   void time_is_up(const std::string& key, Duration limit);
@@ -81,6 +85,8 @@ class JobCore {
   std::size_t living_ranks() const;
   void on(const SupervisorReturned& event);
   void on(const StoodStill& event);
+  template <class Visit>
+  void each_time(Visit& visit) const;
   void extend_deadlines();
   void return_to_hosts();
   void change_clock(const SupervisorReturned& event);
@@ -184,14 +190,6 @@ class JobCore {
   void lose_crews(HostId host);
   void look_at_crews();
   bool any_crew_lives() const { return preparations_.any_runs() || standbys_.any_lives(); }
-  template <class Change>
-  void each_time_of_crews(Change change) {
-    crews_.each_deadline([&change](MeshId, const Crew&, Instant& deadline) { change(deadline); });
-    for (Preparation& preparation : state_.preparations) change(preparation.began);
-    for (auto& mesh : state_.standbys) {
-      for (StandbyState& standby : mesh) change(standby.not_before);
-    }
-  }
   void standby_takes(MeshId mesh, GangId gang);
 
   // job_core_foreseen.cc
@@ -214,35 +212,6 @@ class JobCore {
   void undrain(HostId host, const std::string& who);
   void take_back(HostId host);
   void end_drained();
-
-  // job_core_drills.cc
-  void on(const DrillNoted& event);
-  void begin_drill(const DrillNoted& event);
-  void stop_drill(const DrillNoted& event);
-  void end_drill(const std::string& why);
-  void drill_is_due();
-  void note_fault(const DrillNoted& event);
-  void note_undone(const DrillNoted& event);
-  void tell_of_drill(EventKind kind, Severity severity, const std::string& what);
-  void tell_of_fault(EventKind kind, Severity severity, const DrillNoted& event, const std::string& what);
-  static void add_drill(JobEvent& event, const OpenFault* fault);
-  // Is this failure, or the loss of this host, a drill's own doing, and no evidence against anybody?
-  bool is_own_blow(MeshId mesh, GangId gang) const;
-  bool is_own_blow(HostId host) const;
-
-  // job_core_output.cc
-  struct LastWords {
-    RankId rank;
-    HostId host;
-  };
-  std::vector<LastWords> output_on_its_way() const;
-  void tell_incomplete_output(const std::vector<LastWords>& words);
-  void note_owed(RankId rank);
-  bool awaits_last_words(HostId host, Duration patience);
-  void forget_wishes();
-  void settle_owed(HostId host, const RankReport& report);
-  void forget_owed(RankId rank);
-  void owed_is_due(HostId host);
 
   // job_core_quarantine.cc
   void on(const HostDistrusted& event);
@@ -313,6 +282,7 @@ class JobCore {
   Resources resources_;
   std::vector<MeshTexts> texts_;
   JobState state_;
+  JobState& all_ = state_;
   Instant now_;
   Instant looked_at_;  // all who wait were, last: a time before it wakes nobody again
   std::vector<Action> actions_;
@@ -330,12 +300,60 @@ class JobCore {
                     .state = state_,
                     .now = now_},
                    actions_,
-                   state_.next_event};
+                   state_.next_event,
+                   waits_due_};
   Crews crews_{basis_, state_.crews};
+  Drills drills_{basis_, state_.drill};
+  LastWords last_words_{basis_, state_.last_words, crews_};
   GangOrders orders_{basis_, crews_};
   Preparations preparations_{basis_, state_.preparations, crews_};
   Standbys standbys_{basis_, state_.standbys, crews_};
 };
+
+template <class Visit>
+void JobCore::each_time(Visit& visit) const {
+  JobState& state = all_;
+  crews_.each_time(visit);
+  drills_.each_time(visit);
+  last_words_.each_time(visit);
+  preparations_.each_time(visit);
+  standbys_.each_time(visit);
+  visit(state.start_deadline, TimeKind::kPatience);
+  visit(state.drain_deadline, TimeKind::kPatience);
+  for (Instant* time : {&state.returned_at, &state.held_since}) visit(*time, TimeKind::kPast);
+  visit(state.no_request_before, TimeKind::kWait);
+  if (state.foreseen) {
+    visit(state.foreseen->by, TimeKind::kPast);
+    visit(state.foreseen->kill, TimeKind::kPast);
+  }
+  visit_all(state.reallocations, TimeKind::kPast, visit);
+  for (HostState& host : state.hosts) {
+    visit(host.fence, TimeKind::kFence);
+    visit(host.deadline, TimeKind::kPatience);
+    visit(host.cold_at, TimeKind::kAlarm);
+    for (Instant* time : {&host.launched_at, &host.answered_at}) visit(*time, TimeKind::kPast);
+    for (Suspicion& suspicion : host.suspicions) visit(suspicion.at, TimeKind::kPast);
+    visit_all(host.lost_at, TimeKind::kPast, visit);
+  }
+  for (MeshState& mesh : state.meshes) {
+    for (RankState& rank : mesh.ranks) visit(rank.ended_at, TimeKind::kPast);
+    for (GangState& gang : mesh.gangs) {
+      visit(gang.cause_deadline, TimeKind::kPatience);
+      visit(gang.progress_deadline, TimeKind::kPatience);
+      visit(gang.remind_at, TimeKind::kAlarm);
+      visit(gang.not_before, is_waiting(gang.phase) ? TimeKind::kWait : TimeKind::kPast);
+      for (Instant* time : {&gang.failed_at, &gang.waits_since, &gang.started_at, &gang.time.since}) {
+        visit(*time, TimeKind::kPast);
+      }
+      for (EndedRank& end : gang.ends) visit(end.ended_at, TimeKind::kPast);
+      visit_all(gang.failures, TimeKind::kPast, visit);
+    }
+  }
+  for (Instant* time : {&state.time_deadline, &state.lifetime_deadline, &state.lifetime_warning, &state.hold_remind_at,
+                        &state.foreseen_deadline}) {
+    visit(*time, TimeKind::kAlarm);
+  }
+}
 
 template <class Visit>
 void JobCore::each_gang_on(HostId where, Visit visit) {

@@ -33,7 +33,7 @@ void JobCore::on(const RankChanged& event) {
   const RankId id = event.report.process.rank;
   const CrewPlace place = *crew_of(spec_, id);
   if (!basis_.has_rank(id)) return on_crew_changed(event, place);
-  settle_owed(event.host, event.report);
+  last_words_.heard(event.host, event.report);
   if (news.of != ReportOf::kOfNow) return;
   const GangId g = mesh_spec(id.mesh).gang_of(id.rank);
   GangState& state = gang(id.mesh, g);
@@ -157,7 +157,7 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
   }
   if (is_running(state.phase) && ready && !state.was_ready) {
     note_ready(state);
-    if (!state.furthest) note_recovered(state_.drill, mesh, g);
+    if (!state.furthest) drills_.recovered(mesh, g);
     waits_due_ = true;
     if (spec.ready.kind != ReadyKind::kExec)
       basis_.say_of_gang(mesh, g, EventKind::kGangReady, Severity::kInfo, "is ready");
@@ -174,7 +174,7 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
       if (state_.foreseen && !all_ended_well(basis_, mesh, g)) return ended_as_foreseen(mesh, g);
       to(state, GangPhase::kDone);
       waits_due_ = true;
-      note_recovered(state_.drill, mesh, g);
+      drills_.recovered(mesh, g);
       basis_.say_of_gang(mesh, g, EventKind::kGangDone, Severity::kInfo, "is done");
       if (spec.sidecar && !state.ever_ready && !state_.foreseen) sidecar_never_ready(mesh, g, {});
       return;
@@ -244,8 +244,8 @@ void JobCore::decide_cause(MeshId mesh, GangId g) {
   event.rank = verdict.cause.rank;
   event.generation = verdict.cause.generation;
   event.pid = verdict.cause.pid;
-  add_drill(event, explains_failure(state_.drill, mesh, g, now_));
-  note_failed(state_.drill, mesh, g, now_);
+  drills_.add_failure(event, mesh, g);
+  drills_.failed(mesh, g);
   emit(std::move(event));
   if (goes_on) return note_failure(mesh, g, std::move(verdict), next);
   state.failure.reset();

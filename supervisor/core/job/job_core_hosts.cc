@@ -179,7 +179,7 @@ void JobCore::on(const HostDoubted& event) {
   doubt.host = name;
   if (!event.heard_again) {
     doubt.details = {{"silent_ms", text(event.silence.count_milliseconds())}};
-    add_drill(doubt, explains_loss(state_.drill, event.host, now_));
+    drills_.add_loss(doubt, event.host);
   }
   emit(std::move(doubt));
 }
@@ -192,10 +192,10 @@ void JobCore::lose_host(HostId id, const std::string& why, std::optional<Duratio
     lost.host = name;
     lost.details = {{"why", why}};
     if (silence) lost.details.emplace_back("silent_ms", text(silence->count_milliseconds()));
-    add_drill(lost, explains_loss(state_.drill, id, now_));
+    drills_.add_loss(lost, id);
     emit(std::move(lost));
-    const bool counts = host(id).standing == HostStanding::kGood && !is_own_blow(id);
-    note_lost(state_.drill, id, now_);
+    const bool counts = host(id).standing == HostStanding::kGood && !drills_.is_own_blow(id);
+    drills_.lost(id);
     if (counts) {
       forget_older(host(id).lost_at, spec_.supervision.reallocate.window, now_);
       host(id).lost_at.push_back(now_);
@@ -293,12 +293,12 @@ void JobCore::shut_down_hosts() {
 
 void JobCore::host_deadlines() {
   look_at_crews();
+  last_words_.look_at_times();
   std::vector<HostId> late;
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
     HostState& state = state_.hosts[i];
     const bool out = is_out(state.phase);
     if (out && state.cold_at <= now_) become_cold(HostId(i));
-    if (!state.owed.empty() && state.owed_until <= now_) owed_is_due(HostId(i));
     if (state.deadline > now_) continue;
     if (is_destroying(state.phase)) {
       to(state, HostPhase::kLost);

@@ -130,7 +130,7 @@ void JobCore::end_drained() {
     const HostId id(i);
     const HostState& state = state_.hosts[i];
     if (state.standing != HostStanding::kDrained || is_destroying(state.phase)) continue;
-    if (serves_gangs(basis_, id) || awaits_last_words(id, drain_patience(basis_))) continue;
+    if (serves_gangs(basis_, id) || last_words_.awaited(id, drain_patience(basis_))) continue;
     destroy(id);
   }
 }

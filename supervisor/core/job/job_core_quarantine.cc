@@ -22,7 +22,7 @@ bool tells_of_host(const RankEnd& end, const std::optional<Crash>& crash) {
 }  // namespace
 
 void JobCore::suspect_host(MeshId mesh, GangId g) {
-  if (is_own_blow(mesh, g)) return;
+  if (drills_.is_own_blow(mesh, g)) return;
   const GangState& state = gang(mesh, g);
   const FirstCause& cause = state.failure->cause;
   if (cause.kind != CauseKind::kRank || !cause.rank || state.hung || !tells_of_host(cause.end, state.crash)) return;

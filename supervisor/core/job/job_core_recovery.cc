@@ -91,7 +91,7 @@ void JobCore::await_next(MeshId mesh, GangId g) {
   for (const RankId& id : placement_.ranks_of(mesh, g)) {
     MONARCH_ASSERT_BECAUSE(!lives(basis_.member(id).stage),
                            "I3: a successor starts when nothing of the one before it may act");
-    note_owed(id);
+    last_words_.note(id);
     rank(id) = RankState{};
   }
   crews_.forget({mesh, g});
@@ -222,7 +222,7 @@ void JobCore::on(const GangProgressed& event) {
   }
   if (state.caught_up || !state.furthest || event.step <= *state.furthest) return;
   state.caught_up = true;
-  note_recovered(state_.drill, event.mesh, event.gang);
+  drills_.recovered(event.mesh, event.gang);
   enter(state.time, bin_of(state), at);
   forget_failures(state);
   tell_caught_up(event, at);

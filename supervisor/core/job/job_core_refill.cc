@@ -156,7 +156,7 @@ void JobCore::let_return(HostId id, bool at_once) {
 void JobCore::become_cold(HostId id) {
   HostState& state = host(id);
   MONARCH_ASSERT_BECAUSE(state.fence <= now_, "I3: what ran there may act no longer");
-  owed_is_due(id);  // nobody is left who would send it
+  last_words_.give_up(id);  // nobody is left who would send it
   to(state, HostPhase::kCold);
   HostState fresh;
   fresh.standing = state.standing;

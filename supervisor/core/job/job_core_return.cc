@@ -19,13 +19,6 @@ namespace {
 // beat tells all.
 constexpr Duration kEndsArriveWithin = Duration::seconds(1);
 
-// Beyond grace and KILL, and for what is still to start: time for hosts to dial again, and for the words to travel.
-constexpr Duration kAnswersWithin = Duration::seconds(20);
-
-void not_before(Instant& deadline, Instant earliest) {
-  if (deadline != Instant::never()) deadline = std::max(deadline, earliest);
-}
-
 }  // namespace
 
 void JobCore::on(const SupervisorReturned& event) {
@@ -53,25 +46,9 @@ void JobCore::on(const SupervisorReturned& event) {
   waits_due_ = true;
 }
 
-// Who stood still with us has had no time either.
 void JobCore::on(const StoodStill& event) {
-  const auto grow = [&event](Instant& deadline) {
-    if (deadline != Instant() && deadline != Instant::never()) deadline = deadline + event.gap;
-  };
-  grow(state_.start_deadline);
-  grow(state_.drain_deadline);
-  grow(state_.drill.until);
-  for (OpenFault& fault : state_.drill.open) grow(fault.until);
-  for (HostState& host : state_.hosts) {
-    grow(host.deadline);
-    grow(host.owed_until);
-  }
-  crews_.each_deadline([&grow](MeshId, const Crew&, Instant& deadline) { grow(deadline); });
-  each_gang([&](MeshId m, GangId g) {
-    GangState& state = gang(m, g);
-    grow(state.cause_deadline);
-    grow(state.progress_deadline);
-  });
+  const GiveBack give_back{event.gap};
+  each_time(give_back);
   state_.late = state_.late + event.gap;
   emit(event_of(EventKind::kSupervisorStoodStill, Severity::kInfo,
                 text("the supervisor did not run for ", to_text(Duration::milliseconds(event.gap.count_milliseconds())),
@@ -83,16 +60,9 @@ void JobCore::on(const StoodStill& event) {
 void JobCore::extend_deadlines() {
   not_before(state_.start_deadline, now_ + std::min(spec_.start_timeout, kAnswersWithin));
   not_before(state_.drain_deadline, now_ + drain_patience(basis_));
-  not_before(state_.drill.until, now_ + std::max(state_.drill.lease, kAnswersWithin));
-  for (OpenFault& fault : state_.drill.open) not_before(fault.until, now_ + kAnswersWithin);
-  for (HostState& host : state_.hosts) {
-    if (!host.owed.empty()) not_before(host.owed_until, now_ + drain_patience(basis_));
-  }
-  crews_.each_deadline([this](MeshId mesh, const Crew& crew, Instant& deadline) {
-    const bool is_gang = mesh.value() < spec_.meshes.size();
-    const Duration stop = is_gang ? crew.stop_grace + limits::kKillDeadline : Duration::zero();
-    not_before(deadline, now_ + stop + kAnswersWithin);
-  });
+  drills_.returned();
+  last_words_.returned();
+  crews_.returned();
   each_gang([this](MeshId m, GangId g) {
     GangState& state = gang(m, g);
     not_before(state.cause_deadline, now_ + kEndsArriveWithin);
@@ -100,48 +70,12 @@ void JobCore::extend_deadlines() {
   });
 }
 
-// The machine was started again, and its boot clock with it: times are moved to the new one, with the wall clock
-// between them. A fence trusts no wall clock: all that was left of it is waited for (I3).
+// The machine was started again, and its boot clock with it.
 void JobCore::change_clock(const SupervisorReturned& event) {
   state_.boot_id = event.boot_id;
-  const Duration by = now_ - (event.last_seen + event.away);
-  const auto move = [by](Instant& time) {
-    if (time != Instant() && time != Instant::never()) time = time + by;
-  };
-  const auto move_all = [&move](std::vector<Instant>& times) { std::for_each(times.begin(), times.end(), move); };
-  for (Instant* time :
-       {&state_.start_deadline, &state_.time_deadline, &state_.lifetime_deadline, &state_.lifetime_warning,
-        &state_.drain_deadline, &state_.returned_at, &state_.held_since, &state_.hold_remind_at,
-        &state_.foreseen_deadline, &state_.no_request_before, &state_.drill.since, &state_.drill.until}) {
-    move(*time);
-  }
-  for (OpenFault& fault : state_.drill.open) move(fault.until);
-  if (state_.foreseen) {
-    move(state_.foreseen->by);
-    move(state_.foreseen->kill);
-  }
-  move_all(state_.reallocations);
-  for (HostState& host : state_.hosts) {
-    host.fence = host.fence > event.last_seen ? now_ + (host.fence - event.last_seen) : Instant();
-    for (Instant* time : {&host.launched_at, &host.answered_at, &host.deadline, &host.cold_at, &host.owed_until}) {
-      move(*time);
-    }
-    host.cold_at = std::max(host.cold_at, host.fence);
-    for (Suspicion& suspicion : host.suspicions) move(suspicion.at);
-    move_all(host.lost_at);
-  }
-  for (MeshState& mesh : state_.meshes) {
-    for (RankState& rank : mesh.ranks) move(rank.ended_at);
-    for (GangState& gang : mesh.gangs) {
-      for (Instant* time : {&gang.cause_deadline, &gang.not_before, &gang.failed_at, &gang.progress_deadline,
-                            &gang.waits_since, &gang.remind_at, &gang.started_at, &gang.time.since}) {
-        move(*time);
-      }
-      for (EndedRank& end : gang.ends) move(end.ended_at);
-      move_all(gang.failures);
-    }
-  }
-  each_time_of_crews(move);
+  const MoveClock move{.by = now_ - (event.last_seen + event.away), .last_seen = event.last_seen, .now = now_};
+  each_time(move);
+  for (HostState& host : state_.hosts) host.cold_at = std::max(host.cold_at, host.fence);
 }
 
 void JobCore::return_to_hosts() {

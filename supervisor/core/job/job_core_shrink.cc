@@ -78,7 +78,7 @@ void JobCore::give_back_idle() {
     const HostId id(i);
     const bool serves = spec_.is_on_request(id) && basis_.may_serve(id) && is_joined(state_.hosts[i].phase);
     if (!serves || !serves_parked_alone(basis_, id) || somebody_lives_on(state_, placement_, id)) continue;
-    if (awaits_last_words(id, kGivenBackWithin)) continue;
+    if (last_words_.awaited(id, kGivenBackWithin)) continue;
     JobEvent released = event_of(EventKind::kHostReleased, Severity::kInfo,
                                  text(hosts_[i].name,
                                       " is given back: the gang that it is for is parked, and no other "

@@ -190,7 +190,10 @@ void JobCore::fill_slots() {
   }
   if (state_.phase == JobPhase::kStarting && !empty_slots(basis_).empty()) return check_slots();
   regrow();
-  forget_wishes();
+  // Of hosts that are to serve again.
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    if (!is_to_end(basis_, HostId(i))) last_words_.no_haste(HostId(i));
+  }
   give_back_idle();
   end_drained();
   if (state_.phase == JobPhase::kStarting || may_reallocate(basis_)) keep_spares();

@@ -124,7 +124,7 @@ void JobCore::start_gang(MeshId mesh, GangId g) {
   to(state, GangPhase::kStarting);
   state.commits.resumed = state.commits.newest;
   for (const RankId& id : placement_.ranks_of(mesh, g)) {
-    forget_owed(id);
+    last_words_.forget(id);
     rank(id) = RankState{};
   }
   crews_.start({mesh, g});

@@ -142,17 +142,8 @@ void JobCore::check_ended() {
   }
   if (state_.phase == JobPhase::kDraining) {
     if (state_.kill_ordered) state_.drain_deadline = std::min(state_.drain_deadline, now_ + limits::kKillDeadline);
-    const std::vector<LastWords> incomplete = output_on_its_way();
-    const bool coming = std::any_of(incomplete.begin(), incomplete.end(), [this](const LastWords& words) {
-      const HostState& where = host(words.host);
-      return is_joined(where.phase) && (basis_.has_rank(words.rank) || !where.wedged);
-    });
-    if (coming && now_ < state_.drain_deadline) return;
-    if (!incomplete.empty()) tell_incomplete_output(incomplete);
-    for (const LastWords& words : incomplete) {
-      if (basis_.has_rank(words.rank)) crews_.forget_output(*crew_of(spec_, words.rank));  // it is told
-    }
-    for (HostState& host : state_.hosts) host.owed.clear();
+    if (now_ < state_.drain_deadline && last_words_.any_comes()) return;
+    last_words_.give_up_all();
     state_.drain_deadline = Instant::never();
     to(state_, JobPhase::kShuttingDown);
     shut_down_hosts();

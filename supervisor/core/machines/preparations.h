@@ -34,6 +34,11 @@ class Preparations final : public CrewKind {
   void lose(HostId host);
   void stop_all();
 
+  template <class Visit>
+  void each_time(Visit& visit) const {
+    for (Preparation& one : mine_) visit(one.began, TimeKind::kPast);
+  }
+
   // A host that somebody may have waited for is free; hosts that did not end it in time.
   bool take_freed() { return std::exchange(freed_, false); }
   std::vector<HostId> take_stuck() { return std::exchange(stuck_, {}); }

@@ -204,15 +204,6 @@ bool Standbys::any_lives() const {
   return found;
 }
 
-Instant Standbys::next_begin(Instant after) const {
-  Instant next = Instant::never();
-  each([&](MeshId m, std::uint32_t s) {
-    const Instant time = mine_[m.value()][s].not_before;
-    if (!is_about(crew_of(m, s)) && time > after) next = std::min(next, time);
-  });
-  return next;
-}
-
 void Standbys::say(MeshId m, std::uint32_t s, EventKind kind, Severity severity, const std::string& what) const {
   JobEvent event = basis_.event(kind, severity, text(basis_.mesh(m).name, ": standby ", s, " ", what));
   event.mesh = basis_.mesh(m).name;

@@ -32,7 +32,6 @@ class Standbys final : public CrewKind {
   bool any_lives() const;
   // One that is at its gate, on hosts that serve.
   std::optional<std::uint32_t> ready_for(MeshId mesh) const;
-  Instant next_begin(Instant after) const;  // of those whose back-off ends later than that
 
   // Those whose hosts are needed are ended, and those that have none are begun where hosts are free.
   void tend();
@@ -45,6 +44,13 @@ class Standbys final : public CrewKind {
   std::vector<HostId> give(MeshId mesh, std::uint32_t standby, GangId gang);
   // Every rank of the gang has passed its gate, or has ended.
   void is_placed(MeshId mesh, GangId gang);
+
+  template <class Visit>
+  void each_time(Visit& visit) const {
+    each([&](MeshId m, std::uint32_t s) {
+      visit(mine_[m.value()][s].not_before, is_about(crew_of(m, s)) ? TimeKind::kPast : TimeKind::kWait);
+    });
+  }
 
   // Hosts that somebody may have waited for are free; hosts that did not end it in time; gangs that have no hosts any
   // longer, since who was to give them these is being ended.

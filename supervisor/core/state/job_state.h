@@ -120,10 +120,14 @@ struct HostState {
   Instant cold_at = Instant::never();  // kEnded, kLost: when it may be launched again
   Instant fence;                       // a rank of it that is not proven to have ended may act until then
   std::vector<Suspicion> suspicions;
-  std::vector<Instant> lost_at;   // while it was connected, within the window of `reallocate`
+  std::vector<Instant> lost_at;  // while it was connected, within the window of `reallocate`
+  std::string name;              // of a host on request: the machine that it is now; empty: none
+};
+
+// What ranks wrote last on one host.
+struct HostWords {
   std::vector<Incarnation> owed;  // their generations are over, and the rest of what they wrote is on its way
-  Instant owed_until;             // it is waited for
-  std::string name;               // of a host on request: the machine that it is now; empty: none
+  Instant until;                  // it is waited for
 };
 
 struct RankState {
@@ -226,6 +230,7 @@ struct JobState {
   std::vector<HostId> slots;  // of the placement: the host of each
   std::vector<MeshState> meshes;
   std::vector<std::vector<Crew>> crews;             // of each mesh, those behind the spec's included
+  std::vector<HostWords> last_words;                // of each host
   std::vector<Preparation> preparations;            // of each host; empty: spares are not warmed
   std::vector<std::vector<StandbyState>> standbys;  // of each mesh
   std::optional<Verdict> verdict;                   // known before the job has ended

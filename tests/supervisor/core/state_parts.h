@@ -55,6 +55,10 @@ inline const GangState& gang_with(const JobCore& core, RankId rank) {
 inline const std::vector<StandbyState>& standbys(const JobState& state, MeshId mesh) {
   return state.standbys[mesh.value()];
 }
+// What ranks wrote last there, and is on its way.
+inline const std::vector<Incarnation>& owed(const JobState& state, HostId host) {
+  return state.last_words[host.value()].owed;
+}
 inline const std::vector<Rank>& held(const JobState& state, MeshId mesh) { return state.meshes[mesh.value()].held; }
 // May it run where it is?
 inline bool is_granted(const JobCore& core, const Incarnation& process) {

@@ -88,6 +88,7 @@ class CrewsTest : public ::testing::Test {
   Instant now = Instant::since_boot(Duration::seconds(100));
   std::vector<Action> actions;
   Stages stages{spec};
+  bool waits_due = false;
   CoreBasis basis{{.spec = spec,
                    .hosts = pool,
                    .options = options,
@@ -98,7 +99,8 @@ class CrewsTest : public ::testing::Test {
                    .state = state,
                    .now = now},
                   actions,
-                  state.next_event};
+                  state.next_event,
+                  waits_due};
   Kind kind;
   Crews crews{basis, state.crews};
 };

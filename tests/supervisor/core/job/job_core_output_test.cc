@@ -333,7 +333,7 @@ TEST(JobCoreOutput, ItIsWaitedForWhereItRanWhenTheSlotLeavesBeforeItsGangHasEnde
   ASSERT_EQ(job.gang(0).phase, GangPhase::kStopping);
   EXPECT_EQ(job.host(0).phase, HostPhase::kJoined);
   job.report({MeshId(0), Rank(1)}, RankPhase::kEnded, fixtures::killed_by_us(15));
-  EXPECT_TRUE(job.host(2).owed.empty()) << "it never ran there";
+  EXPECT_TRUE(state_parts::owed(job.core.state(), HostId(2)).empty()) << "it never ran there";
   EXPECT_EQ(job.host(0).phase, HostPhase::kJoined);
   last.output_complete = true;
   job.step(RankChanged{.host = HostId(0), .report = last, .ended_at = job.now, .uncertainty = Duration::zero()});
