@@ -18,7 +18,7 @@ INCLUDES = re.compile(r'#include "(supervisor/core/machines/\w+\.h)"')
 CORE_CLASS = "supervisor/core/job/job_core.h"
 FUNCTION = re.compile(r"^  (?! |return|using|for|if)[^\n=]*\([^\n]*(?:;|\{|,)$", re.MULTILINE)
 # Machines are taken out of JobCore, and each takes its functions and its phase with it. The aim is 30, 10 and 14.
-MOST_FUNCTIONS = 173
+MOST_FUNCTIONS = 152
 MOST_FILES = {"GangPhase": 16, "HostPhase": 15}
 COMMENT = re.compile(r"//[^\n]*|#include[^\n]*")
 

@@ -7,6 +7,7 @@
 #include "supervisor/core/facts/some_of.h"
 #include "supervisor/core/state/first_cause.h"
 #include "transport/base/assert.h"
+#include "transport/base/limits.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -198,6 +199,32 @@ bool waits_at_length(const CoreFacts& job, MeshId mesh, GangId g) {
   const auto& shrink = job.mesh(mesh).supervision.shrink;
   const auto phase = job.gang(mesh, g).phase;
   return is_waiting(phase) || (is_parked(phase) && shrink && shrink->regrow);
+}
+
+std::optional<std::uint32_t> highest_stage(const CoreFacts& job) {
+  std::optional<std::uint32_t> highest;
+  for (std::uint32_t m = 0; m < job.state.meshes.size(); ++m) {
+    const auto& gangs = job.state.meshes[m].gangs;
+    const bool ended = std::all_of(gangs.begin(), gangs.end(), [](const GangState& g) { return has_ended(g.phase); });
+    if (!ended) highest = std::max(highest.value_or(0), job.stages.stage_of(MeshId(m)));
+  }
+  return highest;
+}
+
+Duration longest_stop(const CoreFacts& job) {
+  std::vector<Duration> stages(job.stages.count());
+  for (std::uint32_t m = 0; m < job.spec.meshes.size(); ++m) {
+    Duration& longest = stages[job.stages.stage_of(MeshId(m))];
+    longest = std::max(longest, job.mesh(MeshId(m)).stop.grace + limits::kKillDeadline);
+  }
+  Duration all;
+  for (const Duration& one : stages) all = all + one;
+  return all;
+}
+
+Duration grace_left(const CoreFacts& job, Duration grace) {
+  if (!job.state.foreseen || job.state.foreseen->kill == Instant::never()) return grace;
+  return std::clamp(job.state.foreseen->kill - job.now, Duration::zero(), grace);
 }
 
 }  // namespace monarch

@@ -36,6 +36,12 @@ std::string since_failure(const CoreFacts& job, const GangState& state);
 // Where its time goes from now on.
 std::optional<TimeBin> bin_of(const GangState& gang);
 
+// Of those with a gang that has not ended.
+std::optional<std::uint32_t> highest_stage(const CoreFacts& job);
+// How long all stages may take to end, one after the other; and what is left of a grace before an end that is foreseen.
+Duration longest_stop(const CoreFacts& job);
+Duration grace_left(const CoreFacts& job, Duration grace);
+
 // Do enough gangs go on without one more?
 bool may_park(const CoreFacts& job, MeshId mesh);
 // "; parked: trainer gang 0 and 3 more"

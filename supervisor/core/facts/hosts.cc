@@ -124,6 +124,18 @@ bool stands_by_on(const CoreFacts& job, HostId id, std::optional<GangOf> but_for
   return false;
 }
 
+bool any_lives_beside(const CoreFacts& job) {
+  for (std::uint32_t i = 0; i < job.state.hosts.size(); ++i) {
+    const bool runs = prepare_stage(job.state, HostId(i)) == PrepareStage::kRunning;
+    if (runs && is_joined(job.state.hosts[i].phase)) return true;
+  }
+  for (std::uint32_t m = 0; m < job.state.standbys.size(); ++m) {
+    const std::vector<Crew>& crews = job.state.crews[standby_mesh(job.spec, MeshId(m)).value()];
+    if (std::any_of(crews.begin(), crews.end(), [](const Crew& crew) { return any_lives(crew); })) return true;
+  }
+  return false;
+}
+
 std::string runs_beside(const CoreFacts& job, HostId id, GangOf gang) {
   if (prepare_stage(job.state, id) == PrepareStage::kRunning) return "spares.prepare still runs there";
   return stands_by_on(job, id, gang) ? "a standby gang there has not ended" : "";

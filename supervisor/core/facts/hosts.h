@@ -39,6 +39,8 @@ std::optional<std::uint32_t> standby_of(const CoreFacts& job, MeshId mesh, GangI
 bool is_to_end(const CoreFacts& job, HostId id);
 // Does a standby gang live there, but for one that has this gang's place?
 bool stands_by_on(const CoreFacts& job, HostId id, std::optional<GangOf> but_for);
+// Does anything beside the gangs live?
+bool any_lives_beside(const CoreFacts& job);
 // What still runs there, and is not of this gang, for people; empty: nothing.
 std::string runs_beside(const CoreFacts& job, HostId id, GangOf gang);
 // Of connected ones those that are warm are taken first, and those where a standby gang waits last.

@@ -80,6 +80,7 @@ void JobCore::restore(JobState state) {
 template <class Event>
 void JobCore::hear(const Event& event) {
   give(drills_, event);
+  give(end_, event);
   if constexpr (requires { on(event); }) on(event);
 }
 
@@ -96,8 +97,7 @@ std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
     before = actions_.size();
     look_at_waits();
     if (state_.adopting) check_adopted();
-    check_running();
-    check_ended();
+    look_at_end();
     tend_crews();
   } while (waits_due_ || actions_.size() > before);
   tell_waits();
@@ -116,6 +116,25 @@ void JobCore::look_at_waits() {
   }
 }
 
+// What follows from how far the job is: stages stop one after the other, then output is awaited, then workers end.
+void JobCore::look_at_end() {
+  end_.look_running();
+  end_.look_done();
+  if (end_.take_nothing_starts()) {
+    // Of what will not be started: a spare's warming, standbys, and what hosts hold for gangs.
+    stop_crews();
+    each_gang([this](MeshId m, GangId g) { give_up_reservation(m, g); });
+  }
+  if (end_.take_stop()) stop_gangs();
+  if (state_.phase == JobPhase::kStopping) check_stopping();
+  end_.look_drained();
+  if (end_.take_shut_down()) shut_down_hosts();
+  if (end_.take_kill()) {
+    for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) destroy(HostId(i));
+  }
+  end_.finish();
+}
+
 Instant JobCore::next_deadline() const {
   if (state_.phase == JobPhase::kEnded) return Instant::never();
   // A time that has come stays due until all who wait were looked at, whatever else was decided since.
@@ -125,13 +144,10 @@ Instant JobCore::next_deadline() const {
 }
 
 void JobCore::on(const JobBegun& event) {
-  MONARCH_ASSERT(state_.phase == JobPhase::kNew);
-  to(state_, JobPhase::kStarting);
+  end_.begin();
   state_.job = event.job;
   state_.term = event.term;
   state_.boot_id = event.boot_id;
-  give_time_to_start();
-  state_.time_deadline = now_ + spec_.time_limit;
   const std::uint32_t wanted = spec_.hosts_needed() + spec_.spares();
   const std::size_t known = hosts_.size() - spec_.hosts_on_request();
   const std::string pool = wanted < known ? text(" of ", known) : "";
@@ -141,48 +157,9 @@ void JobCore::on(const JobBegun& event) {
   for (std::uint32_t i = 0; i < hosts_.size() && i < wanted; ++i) launch(HostId(i));
 }
 
-void JobCore::on(const StopOrdered& event) {
-  const StopRequest& request = event.request;
-  if (request.how == StopHow::kKill) state_.kill_ordered = true;
-  if (!state_.verdict) {
-    Verdict verdict;
-    verdict.outcome = request.interrupted ? Outcome::kInterrupted : Outcome::kStopped;
-    verdict.exit_code = request.interrupted ? kExitInterrupted : kExitStopped;
-    if (request.exit_code != 0) verdict.exit_code = request.exit_code;
-    verdict.cause.kind = request.exit_code == kExitLost ? CauseKind::kTimeLimit : CauseKind::kRequest;
-    verdict.cause.summary = text("stopped by ", printable(request.who));
-    verdict.reason = verdict.cause.summary;
-    fail_job(std::move(verdict));
-  } else if (state_.kill_ordered) {
-    stop_gangs();
-  }
-  if (state_.kill_ordered && state_.phase == JobPhase::kShuttingDown) {
-    for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) destroy(HostId(i));
-  }
-}
-
 void JobCore::on(const DeadlinePassed&) {
-  if (state_.start_deadline <= now_ && start_is_overdue()) {
-    state_.start_deadline = Instant::never();
-    Verdict verdict;
-    verdict.exit_code = kExitUnreachable;
-    verdict.cause.kind = CauseKind::kStart;
-    verdict.cause.summary = text("not started within start_timeout (", to_text(spec_.start_timeout), ")",
-                                 basis_.late_since(state_.late_before), ": ", missing_at_start(basis_));
-    verdict.cause.rule = "start_timeout: fail";
-    verdict.reason = verdict.cause.summary;
-    fail_job(std::move(verdict));
-  }
-  if (state_.time_deadline <= now_) time_is_up("time_limit", spec_.time_limit);
-  if (state_.foreseen_deadline <= now_) stop_as_foreseen();
+  end_.look_at_times();
   drills_.look_at_times();
-  if (state_.lifetime_deadline <= now_) time_is_up("lifetime.max", spec_.lifetime.max);
-  if (state_.lifetime_warning <= now_) {
-    state_.lifetime_warning = Instant::never();
-    emit(event_of(EventKind::kJobExpiring, Severity::kWarning,
-                  text("lifetime.max (", to_text(spec_.lifetime.max), ") is reached in ",
-                       to_text(warning_before(spec_.lifetime.max)), ": the job is stopped then")));
-  }
   each_gang([this](MeshId m, GangId g) {
     if (gang(m, g).cause_deadline <= now_) cause_is_due(m, g);
     GangState& state = gang(m, g);
@@ -194,26 +171,6 @@ void JobCore::on(const DeadlinePassed&) {
   remind();
   // Whoever waits for a time has it looked at: a back-off, a fence, a pause between requests.
   waits_due_ = true;
-  // A drain that is over its deadline is noticed by check_ended().
-}
-
-void JobCore::on(const IdleNoted& event) {
-  if (state_.phase != JobPhase::kRunning) return;
-  emit(event_of(EventKind::kJobExpiring, Severity::kWarning,
-                text("lifetime.idle (", to_text(spec_.lifetime.idle), "): nobody has used the job, it is stopped in ",
-                     to_text(event.left))));
-}
-
-void JobCore::time_is_up(const std::string& key, Duration limit) {
-  Verdict verdict;
-  verdict.exit_code = kExitLost;
-  // A job that was left up as long as it may has not failed.
-  if (key == "lifetime.max") verdict.outcome = Outcome::kStopped;
-  verdict.cause.kind = CauseKind::kTimeLimit;
-  verdict.cause.summary = text(key, " (", to_text(limit), ") reached");
-  verdict.cause.rule = text(key, ": stop");
-  verdict.reason = verdict.cause.summary;
-  fail_job(std::move(verdict));
 }
 
 bool JobCore::awaits(HostId where, const Reserved& reserved) const { return crews_.awaits(where, reserved); }

@@ -16,9 +16,11 @@
 #include <vector>
 
 #include "supervisor/core/accounts/drills.h"
+#include "supervisor/core/accounts/job_end.h"
 #include "supervisor/core/accounts/last_words.h"
 #include "supervisor/core/crew/core_basis.h"
 #include "supervisor/core/crew/crews.h"
+#include "supervisor/core/crew/words.h"
 #include "supervisor/core/facts/blame.h"
 #include "supervisor/core/facts/gang_orders.h"
 #include "supervisor/core/facts/gangs.h"
@@ -69,13 +71,11 @@ class JobCore {
  private:
   // job_core.cc
   void on(const JobBegun& event);
-  void on(const StopOrdered& event);
   void on(const DeadlinePassed& event);
   template <class Event>
   void hear(const Event& event);
-  void on(const IdleNoted& event);
   void look_at_waits();
-  void time_is_up(const std::string& key, Duration limit);
+  void look_at_end();
 
   // job_core_inherit.cc
   void on(const GangsInherited& event);
@@ -152,24 +152,13 @@ class JobCore {
   void on(const CheckpointCommitted& event);
 
   // job_core_stop.cc
-  void fail_job(Verdict verdict);
-  void forget_deadlines();
   void stop_gangs();
-  std::optional<std::uint32_t> highest_stage() const;
   void check_stopping();
-  void check_running();
-  void check_ended();
-  void finish();
   void stop_gang(MeshId mesh, GangId gang, std::int32_t signal, Duration grace);
-  void tell(MeshId mesh, GangId gang, const Json& event);
-  void tell_stopping(MeshId mesh, GangId gang, std::int32_t signal, Duration grace);
-  void tell_peers_of(MeshId mesh, GangId gang, const char* event);
-  void signal_peer(MeshId mesh, GangId gang);
 
   // job_core_slots.cc
   void on(const WorkerLaunchFailed& event);
   void launch(HostId host);
-  void give_time_to_start();
   void not_launched(std::vector<HostId> late);
   void not_called_back(HostId host);
   void host_failed(HostId host, LaunchFailure failure);
@@ -189,18 +178,10 @@ class JobCore {
   void stop_crews();
   void lose_crews(HostId host);
   void look_at_crews();
-  bool any_crew_lives() const { return preparations_.any_runs() || standbys_.any_lives(); }
   void standby_takes(MeshId mesh, GangId gang);
 
   // job_core_foreseen.cc
-  void on(const EndForeseen& event);
-  void foresee(const EndForeseen& event);
-  void foresee_without_answer();
-  void stop_as_foreseen();
-  void check_foreseen();
   void ended_as_foreseen(MeshId mesh, GangId gang);
-  Duration longest_stop() const;
-  Duration grace_left(Duration grace) const;
 
   // job_core_operator.cc
   void on(const OperatorAsked& event);
@@ -230,7 +211,6 @@ class JobCore {
   void on(const HostNamed& event);
   void take_name(HostId host);
   void not_granted();
-  bool start_is_overdue();
 
   // job_core_refill.cc
   void evict(std::uint32_t slot);
@@ -305,6 +285,7 @@ class JobCore {
   Crews crews_{basis_, state_.crews};
   Drills drills_{basis_, state_.drill};
   LastWords last_words_{basis_, state_.last_words, crews_};
+  JobEnd end_{basis_, state_, last_words_};
   GangOrders orders_{basis_, crews_};
   Preparations preparations_{basis_, state_.preparations, crews_};
   Standbys standbys_{basis_, state_.standbys, crews_};
@@ -318,14 +299,9 @@ void JobCore::each_time(Visit& visit) const {
   last_words_.each_time(visit);
   preparations_.each_time(visit);
   standbys_.each_time(visit);
-  visit(state.start_deadline, TimeKind::kPatience);
-  visit(state.drain_deadline, TimeKind::kPatience);
+  end_.each_time(visit);
   for (Instant* time : {&state.returned_at, &state.held_since}) visit(*time, TimeKind::kPast);
   visit(state.no_request_before, TimeKind::kWait);
-  if (state.foreseen) {
-    visit(state.foreseen->by, TimeKind::kPast);
-    visit(state.foreseen->kill, TimeKind::kPast);
-  }
   visit_all(state.reallocations, TimeKind::kPast, visit);
   for (HostState& host : state.hosts) {
     visit(host.fence, TimeKind::kFence);
@@ -349,10 +325,7 @@ void JobCore::each_time(Visit& visit) const {
       visit_all(gang.failures, TimeKind::kPast, visit);
     }
   }
-  for (Instant* time : {&state.time_deadline, &state.lifetime_deadline, &state.lifetime_warning, &state.hold_remind_at,
-                        &state.foreseen_deadline}) {
-    visit(*time, TimeKind::kAlarm);
-  }
+  visit(state.hold_remind_at, TimeKind::kAlarm);
 }
 
 template <class Visit>

@@ -120,7 +120,7 @@ void JobCore::gang_failed(MeshId mesh, GangId g, Instant alive_at) {
   if (worked && alive_at < now_) enter(state.time, TimeBin::kStill, alive_at);
   to(state, GangPhase::kFailing);
   state.cause_deadline = now_ + cause_window();
-  tell_peers_of(mesh, g, "peer_lost");
+  tell_peers_of(basis_, mesh, g, "peer_lost");
   const StopPolicy& policy = mesh_spec(mesh).stop;
   stop_gang(mesh, g, policy.signal, policy.after_failure);
 }
@@ -152,7 +152,7 @@ void JobCore::check_gang(MeshId mesh, GangId g) {
     basis_.say_of_gang(mesh, g, EventKind::kGangRunning, Severity::kInfo,
                        text("is running", since_failure(basis_, state)),
                        {{"launch_ms", text((now_ - state.started_at).count_milliseconds())}});
-    if (recovers(state)) tell_peers_of(mesh, g, "peer_back");
+    if (recovers(state)) tell_peers_of(basis_, mesh, g, "peer_back");
     state.failure.reset();
   }
   if (is_running(state.phase) && ready && !state.was_ready) {
@@ -249,7 +249,7 @@ void JobCore::decide_cause(MeshId mesh, GangId g) {
   emit(std::move(event));
   if (goes_on) return note_failure(mesh, g, std::move(verdict), next);
   state.failure.reset();
-  if (!spec.sidecar) return fail_job(std::move(verdict));
+  if (!spec.sidecar) return end_.fail(std::move(verdict));
   if (!state.ever_ready) sidecar_never_ready(mesh, g, std::move(verdict));
 }
 
@@ -272,7 +272,7 @@ void JobCore::sidecar_never_ready(MeshId mesh, GangId g, Verdict verdict) {
   const std::string why = serves && !verdict.cause.rule.empty() ? text(verdict.cause.rule, "; ") : std::string();
   verdict.cause.rule = why + "the other meshes wait for it: fail";
   verdict.reason = text(serves ? "" : "sidecar ", who, " ended before it was ready: ", end);
-  fail_job(std::move(verdict));
+  end_.fail(std::move(verdict));
 }
 
 }  // namespace monarch

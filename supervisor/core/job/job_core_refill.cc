@@ -122,7 +122,7 @@ void JobCore::give_up(MeshId mesh, GangId g, HostId where, const Recovery& why) 
   }
   verdict.cause.rule = why.rule;
   state.failure.reset();
-  if (!mesh_spec(mesh).sidecar) return fail_job(std::move(verdict));
+  if (!mesh_spec(mesh).sidecar) return end_.fail(std::move(verdict));
   to(state, GangPhase::kFailed);
   crews_.forget({mesh, g});
   basis_.say_of_gang(mesh, g, EventKind::kGangFailed, Severity::kWarning,

@@ -31,7 +31,7 @@ void JobCore::on(const HostNamed& event) {
   // A gang that is parked may wait for more than this one, and gives it back if that is refused again.
   if (!has_parked(basis_)) state_.refusals = 0;
   state_.no_request_before = Instant{};
-  if (state_.phase == JobPhase::kStarting) give_time_to_start();
+  if (state_.phase == JobPhase::kStarting) end_.give_time_to_start();
   JobEvent named = event_of(EventKind::kHostNamed, Severity::kInfo, text(before, " is ", state.name, ": ", event.how));
   named.host = state.name;
   named.details = {{"replaces", before}};
@@ -52,21 +52,6 @@ void JobCore::not_granted() {
   for (std::uint32_t i = 0; i < state_.refusals && pause < kLongestPause; ++i) pause = pause * 2;
   state_.no_request_before = now_ + std::min(pause, kLongestPause);
   ++state_.refusals;
-}
-
-void JobCore::give_time_to_start() {
-  state_.start_deadline = now_ + spec_.start_timeout;
-  state_.late_before = state_.late;
-}
-
-// Time in somebody's queue does not count; whoever asked has a limit for it.
-bool JobCore::start_is_overdue() {
-  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
-    if (!is_in_queue(basis_, HostId(i))) continue;
-    give_time_to_start();
-    return false;
-  }
-  return true;
 }
 
 }  // namespace monarch

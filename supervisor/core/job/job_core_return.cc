@@ -42,7 +42,7 @@ void JobCore::on(const SupervisorReturned& event) {
                      " are taken over as they are")));
   extend_deadlines();
   return_to_hosts();
-  foresee_without_answer();
+  end_.foresee_without_answer();
   waits_due_ = true;
 }
 
@@ -58,8 +58,7 @@ void JobCore::on(const StoodStill& event) {
 // What nobody could say or hear while we were away is not held against anybody. Limits of the job's own time stay as
 // they were.
 void JobCore::extend_deadlines() {
-  not_before(state_.start_deadline, now_ + std::min(spec_.start_timeout, kAnswersWithin));
-  not_before(state_.drain_deadline, now_ + drain_patience(basis_));
+  end_.returned();
   drills_.returned();
   last_words_.returned();
   crews_.returned();

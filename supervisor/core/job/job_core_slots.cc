@@ -209,7 +209,7 @@ void JobCore::check_slots() {
       open = open || (basis_.may_serve(id) && !basis_.crew(m, g).ports[*placement_.index_in_gang(m, g, id)].held);
     }
   });
-  if (!open) fail_job(blame_hosts(basis_));
+  if (!open) end_.fail(blame_hosts(basis_));
 }
 
 }  // namespace monarch

@@ -92,7 +92,7 @@ void JobCore::fail_start(MeshId mesh, HostId where, const std::string& what) {
   verdict.cause.summary = text(verdict.cause.host, ": ", what);
   verdict.cause.rule = "what a mesh needs is not there: fail";
   verdict.reason = verdict.cause.summary;
-  fail_job(std::move(verdict));
+  end_.fail(std::move(verdict));
 }
 
 void JobCore::on(const PortsReserved& event) {

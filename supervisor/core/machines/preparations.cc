@@ -33,13 +33,6 @@ PrepareStage Preparations::stage(HostId host) const {
 }
 
 // On hosts from which its end may come.
-bool Preparations::any_runs() const {
-  for (std::uint32_t i = 0; i < mine_.size(); ++i) {
-    if (runs_on(HostId(i)) && is_joined(basis_.state.hosts[i].phase)) return true;
-  }
-  return false;
-}
-
 void Preparations::tend() {
   for (std::uint32_t i = 0; i < mine_.size(); ++i) {
     const HostId id(i);

@@ -24,7 +24,6 @@ class Preparations final : public CrewKind {
 
   PrepareStage stage(HostId host) const;
   bool runs_on(HostId host) const { return stage(host) == PrepareStage::kRunning; }
-  bool any_runs() const;
 
   // Who has just become a spare is warmed; what runs on a host that is none any longer is ended.
   void tend();

@@ -198,12 +198,6 @@ void Standbys::is_placed(MeshId m, GangId g) {
   mine(m, *s).place.reset();
 }
 
-bool Standbys::any_lives() const {
-  bool found = false;
-  each([&](MeshId m, std::uint32_t s) { found = found || monarch::any_lives(crew_of(m, s)); });
-  return found;
-}
-
 void Standbys::say(MeshId m, std::uint32_t s, EventKind kind, Severity severity, const std::string& what) const {
   JobEvent event = basis_.event(kind, severity, text(basis_.mesh(m).name, ": standby ", s, " ", what));
   event.mesh = basis_.mesh(m).name;

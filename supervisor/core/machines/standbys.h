@@ -29,7 +29,6 @@ class Standbys final : public CrewKind {
   bool stands_by() const override { return true; }
   std::string name_of(const CrewKey& key) const override;
 
-  bool any_lives() const;
   // One that is at its gate, on hosts that serve.
   std::optional<std::uint32_t> ready_for(MeshId mesh) const;
 

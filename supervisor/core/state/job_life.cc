@@ -17,7 +17,7 @@ bool may_follow(JobPhase before, JobPhase next) {
   return false;
 }
 
-void to(JobState& job, JobPhase next) {
+void to(JobCourse& job, JobPhase next) {
   MONARCH_ASSERT_BECAUSE(may_follow(job.phase, next), "a job goes through its phases in their order");
   job.phase = next;
 }

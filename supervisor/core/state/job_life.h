@@ -13,6 +13,6 @@ namespace monarch {
 
 bool may_follow(JobPhase before, JobPhase next);
 
-void to(JobState& job, JobPhase next);
+void to(JobCourse& job, JobPhase next);
 
 }  // namespace monarch

@@ -222,8 +222,23 @@ struct MeshState {
   std::vector<Rank> held;  // by `monarch hold`, over generations; in order
 };
 
-struct JobState {
+// Where the job is between its begin and its end. At each deadline that others have, `late_before` is how late the
+// supervisor was in all when it was set.
+struct JobCourse {
   JobPhase phase = JobPhase::kNew;
+  std::optional<Verdict> verdict;  // known before the job has ended
+  bool kill_ordered = false;
+  Instant start_deadline = Instant::never();
+  Instant time_deadline = Instant::never();
+  Instant lifetime_deadline = Instant::never();
+  Instant lifetime_warning = Instant::never();  // before it
+  Instant drain_deadline = Instant::never();
+  std::optional<ForeseenEnd> foreseen;           // since then nothing is started
+  Instant foreseen_deadline = Instant::never();  // when the job is stopped for it
+  Duration late_before;                          // of start_deadline
+};
+
+struct JobState : JobCourse {
   JobUuid job;
   Term term;
   std::vector<HostState> hosts;
@@ -233,14 +248,7 @@ struct JobState {
   std::vector<HostWords> last_words;                // of each host
   std::vector<Preparation> preparations;            // of each host; empty: spares are not warmed
   std::vector<std::vector<StandbyState>> standbys;  // of each mesh
-  std::optional<Verdict> verdict;                   // known before the job has ended
-  bool kill_ordered = false;
   std::uint64_t next_event = 1;
-  Instant start_deadline = Instant::never();
-  Instant time_deadline = Instant::never();
-  Instant lifetime_deadline = Instant::never();
-  Instant lifetime_warning = Instant::never();  // before it
-  Instant drain_deadline = Instant::never();
   std::vector<Instant> reallocations;  // that count against supervision.reallocate
   Instant returned_at;                 // of the supervisor, the last time; in its first term: nothing
   bool adopting = false;               // hosts of before are awaited; until it is told which have spoken
@@ -249,14 +257,9 @@ struct JobState {
   Instant held_since;                  // since some rank was left alone on purpose
   std::string held_by;                 // who asked for it last
   Instant hold_remind_at = Instant::never();
-  std::uint32_t refusals = 0;                    // of hosts on request, since one was granted
-  Instant no_request_before;                     // after them
-  std::optional<ForeseenEnd> foreseen;           // since then nothing is started
-  Instant foreseen_deadline = Instant::never();  // when the job is stopped for it
-  // How long the supervisor did not run, in all; at each deadline that others have, `late_before` is how long that was
-  // when it was set.
-  Duration late;
-  Duration late_before;  // of start_deadline
+  std::uint32_t refusals = 0;  // of hosts on request, since one was granted
+  Instant no_request_before;   // after them
+  Duration late;               // how long the supervisor did not run, in all
   DrillWatch drill;
 };
 
