@@ -54,8 +54,8 @@ inline bool codec_read(codec::Reader& reader, DeadlinePassed&) {
 
 MONARCH_FIELDS(HostState, phase, public_key, keeper_pid, incarnation, daemon_starts, inventory, address, log_directory,
                launched_at, answered_at, times, control_endpoint, bulk_endpoint, call_back_again, failure, wedged,
-               shutdown_told, failing, doubted, awaited, launch_again, lost_because, deadline, late_before, standing,
-               unproven, wanted, losses, cold_at, fence, suspicions, lost_at, name);
+               shutdown_told, failing, doubted, launch_again, lost_because, deadline, late_before, standing, unproven,
+               wanted, losses, cold_at, fence, suspicions, lost_at, name);
 MONARCH_FIELDS(HostWords, owed, until);
 MONARCH_FIELDS(Suspicion, rank, at);
 MONARCH_FIELDS(Preparation, reached, began, ended_because);
@@ -81,7 +81,7 @@ MONARCH_FIELDS(OpenFault, number, host, forgiven, undone, until, gangs);
 MONARCH_FIELDS(DrillWatch, drill, name, who, since, lease, until, stopped, stopped_by, open);
 MONARCH_FIELDS(JobState, phase, job, term, hosts, slots, meshes, crews, last_words, preparations, standbys, verdict,
                kill_ordered, next_event, start_deadline, time_deadline, lifetime_deadline, lifetime_warning,
-               drain_deadline, reallocations, returned_at, adopting, unheard, boot_id, held_since, held_by,
+               drain_deadline, reallocations, returned_at, adopting, awaited, unheard, boot_id, held_since, held_by,
                hold_remind_at, refusals, no_request_before, foreseen, foreseen_deadline, late, late_before, drill);
 
 }  // namespace monarch

@@ -9,7 +9,7 @@ KIND = re.compile(r"\bLaunch(Local|Ssh|Slurm|Command)\b")
 EXIT_CODES = "transport/base/exit_code.h"
 EXIT_CODE = re.compile(r"\bconstexpr\s+(?:int|unsigned|auto)\s+kExit[A-Z]\w*\s*=")
 PRODUCT = ("cli/", "supervisor/", "worker/", "transport/")
-CORE = ("supervisor/core/accounts/", "supervisor/core/crew/", "supervisor/core/facts/", "supervisor/core/job/", "supervisor/core/machines/", "supervisor/core/recovery/", "supervisor/core/state/")
+CORE = ("supervisor/core/accounts/", "supervisor/core/crew/", "supervisor/core/facts/", "supervisor/core/hosts/", "supervisor/core/job/", "supervisor/core/machines/", "supervisor/core/recovery/", "supervisor/core/state/")
 LIFE = re.compile(r"supervisor/core/state/\w+_life\.cc")
 # Status has names of phases under the same word.
 PHASE_WRITTEN = re.compile(r"(?:[\w\])]\.|->)(?:phase|stage)\s*=(?!=|\s*phase_name\()|exchange\([^,]*\b(?:phase|stage),|\b\w+(?:Phase|Stage)\s*&\s*\w")
@@ -18,8 +18,8 @@ INCLUDES = re.compile(r'#include "(supervisor/core/machines/\w+\.h)"')
 CORE_CLASS = "supervisor/core/job/job_core.h"
 FUNCTION = re.compile(r"^  (?! |return|using|for|if)[^\n=]*\([^\n]*(?:;|\{|,)$", re.MULTILINE)
 # Machines are taken out of JobCore, and each takes its functions and its phase with it. The aim is 30, 10 and 14.
-MOST_FUNCTIONS = 152
-MOST_FILES = {"GangPhase": 16, "HostPhase": 15}
+MOST_FUNCTIONS = 118
+MOST_FILES = {"GangPhase": 16, "HostPhase": 14}
 COMMENT = re.compile(r"//[^\n]*|#include[^\n]*")
 
 CLEAN = {

@@ -98,7 +98,7 @@ BeatBook::Answer BeatBook::on_beat(HostId host, const Beat& beat, Instant now) {
     if (judge(core_.facts(), host, report).of == ReportOf::kOfNow) handlers_.on_report(host, report, beat.sent_at);
   }
   const HostState& known = core_.state().hosts[host.value()];
-  if (known.awaited && is_joined(known.phase)) {
+  if (is_awaited(core_.state(), host) && is_joined(known.phase)) {
     (void)handlers_.decide(WorkerJoined{.host = host, .incarnation = known.incarnation});
   }
   Answer answer{.ack = ack_of(host, beat), .again = lost(host, beat, now)};

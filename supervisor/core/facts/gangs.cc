@@ -227,4 +227,11 @@ Duration grace_left(const CoreFacts& job, Duration grace) {
   return std::clamp(job.state.foreseen->kill - job.now, Duration::zero(), grace);
 }
 
+Duration cause_window(const CoreFacts& job) {
+  constexpr Duration kCauseWindow = Duration::milliseconds(200);
+  const Instant arrived = job.state.returned_at + kEndsArriveWithin;
+  return job.now < arrived && job.state.returned_at > Instant() ? std::max(kCauseWindow, arrived - job.now)
+                                                                : kCauseWindow;
+}
+
 }  // namespace monarch

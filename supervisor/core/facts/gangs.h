@@ -42,6 +42,13 @@ std::optional<std::uint32_t> highest_stage(const CoreFacts& job);
 Duration longest_stop(const CoreFacts& job);
 Duration grace_left(const CoreFacts& job, Duration grace);
 
+// For the ends that a failed gang's hosts could not tell meanwhile: a worker dials again within this, and its first
+// beat tells all.
+inline constexpr Duration kEndsArriveWithin = Duration::seconds(1);
+// How long ends of a failed gang are collected: those that could not be told while we were away come with the first
+// beats.
+Duration cause_window(const CoreFacts& job);
+
 // Do enough gangs go on without one more?
 bool may_park(const CoreFacts& job, MeshId mesh);
 // "; parked: trainer gang 0 and 3 more"

@@ -27,15 +27,15 @@ void give(Part& part, const Event& event) {
 
 JobCore::JobCore(JobSpec spec, std::vector<PoolHost> hosts, JobCoreOptions options)
     : spec_(std::move(spec)),
-      hosts_(std::move(hosts)),
+      pool_(std::move(hosts)),
       options_(std::move(options)),
       placement_(spec_),
       stages_(spec_),
       resources_(spec_, placement_) {
-  MONARCH_ASSERT(hosts_.size() >= spec_.hosts_needed());
+  MONARCH_ASSERT(pool_.size() >= spec_.hosts_needed());
   for (std::uint32_t m = 0; m < spec_.meshes.size(); ++m) texts_.push_back(compile_texts(spec_, MeshId(m)));
-  state_.hosts.resize(hosts_.size());
-  state_.last_words.resize(hosts_.size());
+  state_.hosts.resize(pool_.size());
+  state_.last_words.resize(pool_.size());
   state_.slots = placement_.slots();
   for (const MeshSpec& mesh : spec_.meshes) {
     MeshState state;
@@ -46,12 +46,12 @@ JobCore::JobCore(JobSpec spec, std::vector<PoolHost> hosts, JobCoreOptions optio
   open_crews();
 }
 
-JobCore::JobCore(const JobCore& other) : JobCore(other.spec_, other.hosts_, other.options_) { *this = other; }
+JobCore::JobCore(const JobCore& other) : JobCore(other.spec_, other.pool_, other.options_) { *this = other; }
 
 // Between two steps: of one nothing is left.
 JobCore& JobCore::operator=(const JobCore& other) {
   spec_ = other.spec_;
-  hosts_ = other.hosts_;
+  pool_ = other.pool_;
   options_ = other.options_;
   placement_ = other.placement_;
   stages_ = other.stages_;
@@ -65,15 +65,12 @@ JobCore& JobCore::operator=(const JobCore& other) {
 
 void JobCore::restore(JobState state) {
   MONARCH_ASSERT(state_.phase == JobPhase::kNew);
-  MONARCH_ASSERT(state.hosts.size() == hosts_.size() && state.meshes.size() == spec_.meshes.size());
-  MONARCH_ASSERT(state.last_words.size() == hosts_.size());
+  MONARCH_ASSERT(state.hosts.size() == pool_.size() && state.meshes.size() == spec_.meshes.size());
+  MONARCH_ASSERT(state.last_words.size() == pool_.size());
   MONARCH_ASSERT(state.crews.size() == state_.crews.size() && state.standbys.size() == spec_.meshes.size());
   state_ = std::move(state);
   placement_.put(state_.slots);
-  for (std::uint32_t i = 0; i < hosts_.size(); ++i) {
-    take_name(HostId(i));
-    learn_address(HostId(i));
-  }
+  hosts_.restored();
 }
 
 // Each part that takes it, in this order.
@@ -81,6 +78,9 @@ template <class Event>
 void JobCore::hear(const Event& event) {
   give(drills_, event);
   give(end_, event);
+  give(hosts_, event);
+  settle_hosts();
+  give(adoption_, event);
   if constexpr (requires { on(event); }) on(event);
 }
 
@@ -96,7 +96,7 @@ std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
     waits_due_ = waits_due_ || actions_.size() > before;
     before = actions_.size();
     look_at_waits();
-    if (state_.adopting) check_adopted();
+    adoption_.look();
     look_at_end();
     tend_crews();
   } while (waits_due_ || actions_.size() > before);
@@ -128,11 +128,21 @@ void JobCore::look_at_end() {
   if (end_.take_stop()) stop_gangs();
   if (state_.phase == JobPhase::kStopping) check_stopping();
   end_.look_drained();
-  if (end_.take_shut_down()) shut_down_hosts();
+  if (end_.take_shut_down()) hosts_.shut_down();
   if (end_.take_kill()) {
-    for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) destroy(HostId(i));
+    for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) hosts_.destroy(HostId(i));
   }
   end_.finish();
+}
+
+void JobCore::look_at_hosts() {
+  look_at_crews();
+  last_words_.look_at_times();
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    hosts_.look_at_time(HostId(i));
+    settle_hosts();
+  }
+  hosts_.look_at_late();
 }
 
 Instant JobCore::next_deadline() const {
@@ -149,12 +159,12 @@ void JobCore::on(const JobBegun& event) {
   state_.term = event.term;
   state_.boot_id = event.boot_id;
   const std::uint32_t wanted = spec_.hosts_needed() + spec_.spares();
-  const std::size_t known = hosts_.size() - spec_.hosts_on_request();
+  const std::size_t known = pool_.size() - spec_.hosts_on_request();
   const std::string pool = wanted < known ? text(" of ", known) : "";
   emit(event_of(EventKind::kJobStarting, Severity::kInfo,
                 text(options_.job_id, ": starting on ", wanted, pool, known == 1 ? " host" : " hosts")));
   take_over(event);
-  for (std::uint32_t i = 0; i < hosts_.size() && i < wanted; ++i) launch(HostId(i));
+  for (std::uint32_t i = 0; i < pool_.size() && i < wanted; ++i) hosts_.launch(HostId(i));
 }
 
 void JobCore::on(const DeadlinePassed&) {
@@ -165,9 +175,12 @@ void JobCore::on(const DeadlinePassed&) {
     GangState& state = gang(m, g);
     if (state.progress_deadline <= now_) progress_is_due(m, g);
     if (basis_.crew(m, g).deadline > now_) return;
-    for (const HostId id : crews_.overdue({m, g})) give_up_host(id);
+    for (const HostId id : crews_.overdue({m, g})) {
+      hosts_.give_up(id);
+      settle_hosts();
+    }
   });
-  host_deadlines();
+  look_at_hosts();
   remind();
   // Whoever waits for a time has it looked at: a back-off, a fence, a pause between requests.
   waits_due_ = true;
@@ -184,10 +197,5 @@ const GangState& JobCore::gang(MeshId mesh, GangId gang) const {
 RankState& JobCore::rank(RankId id) { return state_.meshes[id.mesh.value()].ranks[id.rank.value()]; }
 
 const RankState& JobCore::rank(RankId id) const { return state_.meshes[id.mesh.value()].ranks[id.rank.value()]; }
-
-HostState& JobCore::host(HostId id) {
-  MONARCH_ASSERT(id.value() < state_.hosts.size());
-  return state_.hosts[id.value()];
-}
 
 }  // namespace monarch

@@ -15,9 +15,11 @@
 #include <utility>
 #include <vector>
 
+#include "supervisor/core/accounts/adoption.h"
 #include "supervisor/core/accounts/drills.h"
-#include "supervisor/core/accounts/job_end.h"
+#include "supervisor/core/accounts/ending.h"
 #include "supervisor/core/accounts/last_words.h"
+#include "supervisor/core/accounts/requests.h"
 #include "supervisor/core/crew/core_basis.h"
 #include "supervisor/core/crew/crews.h"
 #include "supervisor/core/crew/words.h"
@@ -27,6 +29,7 @@
 #include "supervisor/core/facts/hosts.h"
 #include "supervisor/core/facts/reports.h"
 #include "supervisor/core/facts/slots.h"
+#include "supervisor/core/hosts/core_hosts.h"
 #include "supervisor/core/machines/preparations.h"
 #include "supervisor/core/machines/standbys.h"
 #include "supervisor/core/recovery/recovery.h"
@@ -60,7 +63,7 @@ class JobCore {
   const JobSpec& spec() const { return spec_; }
   const Placement& placement() const { return placement_; }
   const Stages& stages() const { return stages_; }
-  const std::vector<PoolHost>& hosts() const { return hosts_; }
+  const std::vector<PoolHost>& hosts() const { return pool_; }
   const Crews& crews() const { return crews_; }
 
   // Would this answer move a gang on?
@@ -76,23 +79,19 @@ class JobCore {
   void hear(const Event& event);
   void look_at_waits();
   void look_at_end();
+  void look_at_hosts();
 
   // job_core_inherit.cc
   void on(const GangsInherited& event);
   void take_over(const JobBegun& event);
 
   // job_core_return.cc
-  std::size_t living_ranks() const;
   void on(const SupervisorReturned& event);
   void on(const StoodStill& event);
   template <class Visit>
   void each_time(Visit& visit) const;
   void extend_deadlines();
-  void return_to_hosts();
   void change_clock(const SupervisorReturned& event);
-  void check_adopted();
-  Duration cause_window() const;
-  void not_launched_again(HostId host);
 
   // job_core_start.cc
   void on(const PortsReserved& event);
@@ -112,7 +111,6 @@ class JobCore {
   void cause_is_due(MeshId mesh, GangId gang);
   void decide_cause(MeshId mesh, GangId gang);
   void sidecar_never_ready(MeshId mesh, GangId gang, Verdict how);
-  void note_wedged(const RankChanged& event, const std::string& who);
 
   // job_core_notes.cc
   void on(const PeopleTold& event);
@@ -157,16 +155,10 @@ class JobCore {
   void stop_gang(MeshId mesh, GangId gang, std::int32_t signal, Duration grace);
 
   // job_core_slots.cc
-  void on(const WorkerLaunchFailed& event);
-  void launch(HostId host);
-  void not_launched(std::vector<HostId> late);
-  void not_called_back(HostId host);
-  void host_failed(HostId host, LaunchFailure failure);
   void move_slot(std::uint32_t slot, HostId to, const std::string& rule = {});
   void give_up_reservations(std::uint32_t slot);
   void give_up_reservation(MeshId mesh, GangId gang);
   void check_inventory(std::uint32_t slot);
-  void host_lacks(HostId host, const std::string& what);
   void fill_slots();
   void check_slots();
 
@@ -184,65 +176,36 @@ class JobCore {
   void ended_as_foreseen(MeshId mesh, GangId gang);
 
   // job_core_operator.cc
-  void on(const OperatorAsked& event);
+  void end_drained();
   void forgive(const std::vector<std::pair<MeshId, GangId>>& gangs, const std::string& who);
+  void on(const OperatorAsked& event);
   void restart_as_asked(MeshId mesh, GangId gang, const std::string& who);
   void start_as_asked(MeshId mesh, GangId gang);
   void retry(MeshId mesh, GangId gang);
-  void drain(HostId host, const std::string& who);
-  void undrain(HostId host, const std::string& who);
-  void take_back(HostId host);
-  void end_drained();
-
-  // job_core_quarantine.cc
-  void on(const HostDistrusted& event);
-  void quarantine(HostId host, const std::string& because);
-  void suspect_host(MeshId mesh, GangId gang);
-  void leave_lemon(HostId host);
-  void recall_lemons(std::optional<HostId> lost);
 
   // job_core_shrink.cc
+  void give_back_idle();
   void park(MeshId mesh, GangId gang, HostId where, const std::string& rule);
   void regrow();
-  void give_back_idle();
   bool find_hosts(MeshId mesh, GangId gang);
 
-  // job_core_request.cc
-  void on(const HostNamed& event);
-  void take_name(HostId host);
-  void not_granted();
-
   // job_core_refill.cc
+  void keep_spares();
   void evict(std::uint32_t slot);
   void refill_slot(std::uint32_t slot);
-  void launch_again(HostId host, const std::string& rule);
   void give_up(MeshId mesh, GangId gang, HostId where, const Recovery& why);
-  void let_return(HostId host, bool at_once);
-  void become_cold(HostId host);
-  void keep_spares();
 
   // job_core_hosts.cc
-  void on(const WorkerLaunched& event);
-  void on(const WorkerJoined& event);
-  void on(const WorkerEnded& event);
-  void on(const WorkerFailing& event);
-  void on(const DaemonStarted& event);
-  void on(const HostSilent& event);
-  void on(const HostDoubted& event);
-  void learn_address(HostId host);
-  void lose_host(HostId host, const std::string& why, std::optional<Duration> silence = {});
+  void settle_hosts();
+  void lose_ranks(HostId host, std::optional<Duration> silence);
   void decide_causes_within(HostId host, Duration patience);
   void mark_ranks_lost(HostId host);
-  void give_up_host(HostId host);
-  void destroy(HostId host);
-  void shut_down_hosts();
-  void host_deadlines();
 
   GangState& gang(MeshId mesh, GangId gang);
   const GangState& gang(MeshId mesh, GangId gang) const;
   RankState& rank(RankId id);
   const RankState& rank(RankId id) const;
-  HostState& host(HostId id);
+  const HostState& host(HostId id) const { return basis_.host(id); }
   const MeshSpec& mesh_spec(MeshId id) const { return spec_.meshes[id.value()]; }
   template <class Visit>
   void each_gang(Visit visit);
@@ -255,7 +218,7 @@ class JobCore {
   void emit(JobEvent event) { basis_.emit(std::move(event)); }
 
   JobSpec spec_;
-  std::vector<PoolHost> hosts_;
+  std::vector<PoolHost> pool_;
   JobCoreOptions options_;
   Placement placement_;
   Stages stages_;
@@ -271,7 +234,7 @@ class JobCore {
 
   // What is above, for the parts; who is copied has its own.
   CoreBasis basis_{{.spec = spec_,
-                    .hosts = hosts_,
+                    .hosts = pool_,
                     .options = options_,
                     .placement = placement_,
                     .stages = stages_,
@@ -285,7 +248,10 @@ class JobCore {
   Crews crews_{basis_, state_.crews};
   Drills drills_{basis_, state_.drill};
   LastWords last_words_{basis_, state_.last_words, crews_};
-  JobEnd end_{basis_, state_, last_words_};
+  Ending end_{basis_, state_, last_words_};
+  Requests requests_{basis_, state_};
+  Adoption adoption_{basis_, state_};
+  CoreHosts hosts_{basis_, state_.hosts, pool_, drills_, last_words_, end_, requests_};
   GangOrders orders_{basis_, crews_};
   Preparations preparations_{basis_, state_.preparations, crews_};
   Standbys standbys_{basis_, state_.standbys, crews_};
@@ -300,17 +266,11 @@ void JobCore::each_time(Visit& visit) const {
   preparations_.each_time(visit);
   standbys_.each_time(visit);
   end_.each_time(visit);
-  for (Instant* time : {&state.returned_at, &state.held_since}) visit(*time, TimeKind::kPast);
-  visit(state.no_request_before, TimeKind::kWait);
+  visit(state.held_since, TimeKind::kPast);
   visit_all(state.reallocations, TimeKind::kPast, visit);
-  for (HostState& host : state.hosts) {
-    visit(host.fence, TimeKind::kFence);
-    visit(host.deadline, TimeKind::kPatience);
-    visit(host.cold_at, TimeKind::kAlarm);
-    for (Instant* time : {&host.launched_at, &host.answered_at}) visit(*time, TimeKind::kPast);
-    for (Suspicion& suspicion : host.suspicions) visit(suspicion.at, TimeKind::kPast);
-    visit_all(host.lost_at, TimeKind::kPast, visit);
-  }
+  hosts_.each_time(visit);
+  adoption_.each_time(visit);
+  requests_.each_time(visit);
   for (MeshState& mesh : state.meshes) {
     for (RankState& rank : mesh.ranks) visit(rank.ended_at, TimeKind::kPast);
     for (GangState& gang : mesh.gangs) {

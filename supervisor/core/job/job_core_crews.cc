@@ -28,8 +28,14 @@ void JobCore::tend_crews() {
 // What follows from what was done with them.
 void JobCore::settle_crews() {
   for (const GangOf& left : standbys_.take_left()) give_up_reservation(left.first, left.second);
-  for (const HostId id : preparations_.take_stuck()) give_up_host(id);
-  for (const HostId id : standbys_.take_stuck()) give_up_host(id);
+  for (const HostId id : preparations_.take_stuck()) {
+    hosts_.give_up(id);
+    settle_hosts();
+  }
+  for (const HostId id : standbys_.take_stuck()) {
+    hosts_.give_up(id);
+    settle_hosts();
+  }
   // A gang may have waited for these hosts.
   const bool freed = preparations_.take_freed();
   waits_due_ = standbys_.take_freed() || freed || waits_due_;
@@ -37,7 +43,7 @@ void JobCore::settle_crews() {
 
 void JobCore::on_crew_changed(const RankChanged& event, const CrewPlace& place) {
   const bool lived = lives(crews_.at(place.key).members[place.index].stage);
-  if (lived && event.report.phase == RankPhase::kWedged) note_wedged(event, crews_.name_of(place.key));
+  if (lived && event.report.phase == RankPhase::kWedged) hosts_.wedged(event, crews_.name_of(place.key));
   if (place.key.mesh == prepare_mesh(spec_)) {
     preparations_.heard(place, event.report);
   } else {

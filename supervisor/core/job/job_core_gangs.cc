@@ -51,7 +51,7 @@ void JobCore::on(const RankChanged& event) {
   }
   const bool wedged = lives(member.stage) && event.report.phase == RankPhase::kWedged;
   if (wedged) {
-    note_wedged(event, text(mesh_spec(id.mesh).name, "/", id.rank.value()));
+    hosts_.wedged(event, text(mesh_spec(id.mesh).name, "/", id.rank.value()));
     fence_by(state, event.host);
     // Its end will never be known: without a failure of its own the gang fails by its host, or it would pass for done.
     if (event.report.end.kind == EndKind::kNone && runs(state.phase)) {
@@ -70,19 +70,6 @@ void JobCore::on(const RankChanged& event) {
   }
   if (slot.reaped && is_failure(slot.end)) gang_failed(id.mesh, g, event.step ? event.step_at : Instant::never());
   check_gang(id.mesh, g);
-}
-
-void JobCore::note_wedged(const RankChanged& event, const std::string& who) {
-  HostState& state = host(event.host);
-  state.fence = std::max(state.fence, event.grants_until);
-  waits_due_ = true;
-  if (std::exchange(state.wedged, true)) return;
-  const std::string& name = hosts_[event.host.value()].name;
-  JobEvent wedged = event_of(EventKind::kHostWedged, Severity::kError,
-                             text(name, ": ", who, " (pid ", event.report.pid, ") does not end after SIGKILL"));
-  wedged.host = name;
-  wedged.pid = event.report.pid;
-  emit(std::move(wedged));
 }
 
 // Who serves and ends by itself has failed, and the job would end with the code of that.
@@ -119,7 +106,7 @@ void JobCore::gang_failed(MeshId mesh, GangId g, Instant alive_at) {
   const bool worked = state.time.bin == TimeBin::kNew || state.time.bin == TimeBin::kRedone;
   if (worked && alive_at < now_) enter(state.time, TimeBin::kStill, alive_at);
   to(state, GangPhase::kFailing);
-  state.cause_deadline = now_ + cause_window();
+  state.cause_deadline = now_ + cause_window(basis_);
   tell_peers_of(basis_, mesh, g, "peer_lost");
   const StopPolicy& policy = mesh_spec(mesh).stop;
   stop_gang(mesh, g, policy.signal, policy.after_failure);
@@ -206,7 +193,7 @@ void JobCore::cause_is_due(MeshId mesh, GangId g) {
     return rank(id).ending && !rank(id).reaped && lives(basis_.member(id).stage);
   });
   if (!awaited) return decide_cause(mesh, g);
-  gang(mesh, g).cause_deadline = now_ + cause_window();
+  gang(mesh, g).cause_deadline = now_ + cause_window(basis_);
 }
 
 void JobCore::decide_cause(MeshId mesh, GangId g) {

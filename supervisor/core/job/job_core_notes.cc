@@ -58,9 +58,9 @@ void JobCore::on(const RankHung& event) {
                          ? "[hang.action: restart; the limit is not written: reported only]"
                          : "[hang.action: report: nothing is stopped]";
   JobEvent hung = event_of(EventKind::kRankHung, restart ? Severity::kError : Severity::kWarning,
-                           text(spec.name, "/", event.process.rank.rank.value(), " on ",
-                                hosts_[event.host.value()].name, ": ", printable(event.why), " ", what));
-  hung.host = hosts_[event.host.value()].name;
+                           text(spec.name, "/", event.process.rank.rank.value(), " on ", pool_[event.host.value()].name,
+                                ": ", printable(event.why), " ", what));
+  hung.host = pool_[event.host.value()].name;
   hung.mesh = spec.name;
   hung.rank = event.process.rank.rank.value();
   hung.generation = event.process.generation.counter;

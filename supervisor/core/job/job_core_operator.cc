@@ -13,8 +13,8 @@ void JobCore::on(const OperatorAsked& event) {
   if (state_.phase < JobPhase::kStarting || basis_.starts_nothing()) return;  // a stop wins over everything
   const std::string who = event.who.empty() ? "an operator" : printable(event.who);
   for (const HostId id : event.hosts) {
-    if (event.wish == OperatorWish::kDrain) drain(id, who);
-    if (event.wish == OperatorWish::kUndrain) undrain(id, who);
+    if (event.wish == OperatorWish::kDrain) hosts_.drain(id, who);
+    if (event.wish == OperatorWish::kUndrain) hosts_.undrain(id, who);
   }
   std::set<std::pair<MeshId, GangId>> gangs;
   for (const RankId& id : event.ranks) gangs.emplace(id.mesh, mesh_spec(id.mesh).gang_of(id.rank));
@@ -22,32 +22,8 @@ void JobCore::on(const OperatorAsked& event) {
   for (const auto& [mesh, g] : gangs) {
     event.wish == OperatorWish::kRetry ? retry(mesh, g) : restart_as_asked(mesh, g, who);
   }
-  host_deadlines();
+  look_at_hosts();
   waits_due_ = true;
-}
-
-// Said with what it forgives: what comes after is counted anew.
-void JobCore::forgive(const std::vector<std::pair<MeshId, GangId>>& gangs, const std::string& who) {
-  std::size_t failures = 0;
-  for (const auto& [mesh, g] : gangs) failures += gang(mesh, g).failures.size();
-  std::string freed;
-  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
-    HostState& host = state_.hosts[i];
-    if (host.standing == HostStanding::kQuarantined) {
-      take_back(HostId(i));
-      freed += text(freed.empty() ? "; may be used again: " : ", ", hosts_[i].name);
-    }
-    host.losses = 0;
-    host.suspicions.clear();
-    host.lost_at.clear();
-    if (host.cold_at != Instant::never()) host.cold_at = std::max(now_, host.fence);
-  }
-  const std::size_t moves = state_.reallocations.size();
-  emit(event_of(
-      EventKind::kFailuresForgiven, Severity::kInfo,
-      text(failures, failures == 1 ? " failure" : " failures", " of ranks and ", moves,
-           moves == 1 ? " replacement" : " replacements", " of hosts do not count any longer, asked by ", who, freed)));
-  state_.reallocations.clear();
 }
 
 void JobCore::restart_as_asked(MeshId mesh, GangId g, const std::string& who) {
@@ -87,43 +63,6 @@ void JobCore::retry(MeshId mesh, GangId g) {
   start_as_asked(mesh, g);
 }
 
-void JobCore::drain(HostId id, const std::string& who) {
-  HostState& state = host(id);
-  if (state.standing != HostStanding::kGood) return;
-  state.standing = HostStanding::kDrained;
-  state.wanted = false;
-  state.lost_because = text("drained, asked by ", who);
-  state.cold_at = Instant::never();
-  JobEvent drained = event_of(EventKind::kHostDrained, Severity::kInfo,
-                              text(hosts_[id.value()].name, ": nothing new starts there, asked by ", who));
-  drained.host = hosts_[id.value()].name;
-  emit(std::move(drained));
-}
-
-// Where its worker has ended meanwhile it is launched when it is needed; where nobody knows that, once it is proven.
-void JobCore::take_back(HostId id) {
-  HostState& state = host(id);
-  state.standing = HostStanding::kGood;
-  state.losses = 0;
-  const bool gone = is_out(state.phase);
-  const bool ending = is_destroying(state.phase) && spec_.launch.facts().proves_ends;
-  state.wanted = !state.wedged && (is_occupied(basis_, state) || ending);
-  if (is_occupied(basis_, state)) actions_.emplace_back(DestroyWorker{id});  // its end is looked for once more
-  if (gone && !state.wedged && !state.wanted) state.cold_at = std::max(now_, state.fence);
-}
-
-void JobCore::undrain(HostId id, const std::string& who) {
-  HostState& state = host(id);
-  if (state.standing != HostStanding::kDrained) return;
-  take_back(id);
-  JobEvent undrained =
-      event_of(EventKind::kHostUndrained, Severity::kInfo,
-               text(hosts_[id.value()].name, ": may be used again",
-                    state.wanted ? ", once its worker of before is known to have ended" : "", ", asked by ", who));
-  undrained.host = hosts_[id.value()].name;
-  emit(std::move(undrained));
-}
-
 // Their workers, once nothing that may run yet is on them, and what ran there last has been read.
 void JobCore::end_drained() {
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
@@ -131,8 +70,21 @@ void JobCore::end_drained() {
     const HostState& state = state_.hosts[i];
     if (state.standing != HostStanding::kDrained || is_destroying(state.phase)) continue;
     if (serves_gangs(basis_, id) || last_words_.awaited(id, drain_patience(basis_))) continue;
-    destroy(id);
+    hosts_.destroy(id);
   }
+}
+
+// Said with what it forgives: what comes after is counted anew.
+void JobCore::forgive(const std::vector<std::pair<MeshId, GangId>>& gangs, const std::string& who) {
+  std::size_t failures = 0;
+  for (const auto& [mesh, g] : gangs) failures += gang(mesh, g).failures.size();
+  const std::string freed = hosts_.forgive();
+  const std::size_t moves = state_.reallocations.size();
+  emit(event_of(
+      EventKind::kFailuresForgiven, Severity::kInfo,
+      text(failures, failures == 1 ? " failure" : " failures", " of ranks and ", moves,
+           moves == 1 ? " replacement" : " replacements", " of hosts do not count any longer, asked by ", who, freed)));
+  state_.reallocations.clear();
 }
 
 }  // namespace monarch

@@ -79,7 +79,7 @@ void JobCore::note_failure(MeshId mesh, GangId g, Verdict verdict, const Recover
   if (next.remedy != Remedy::kRestart) return;
   forget_older(state.failures, mesh_spec(mesh).supervision.restart.window, now_);
   state.failures.push_back(now_);
-  suspect_host(mesh, g);
+  hosts_.suspect(mesh, g);
 }
 
 // Nothing of it runs: it waits for its time, and for its hosts.
@@ -115,7 +115,7 @@ void JobCore::tell_fence(MeshId mesh, GangId g) {
   for (const HostId id : gang(mesh, g).fenced_by) {
     if (state_.hosts[id.value()].fence <= now_) continue;
     until = std::max(until, state_.hosts[id.value()].fence);
-    names.push_back(hosts_[id.value()].name);
+    names.push_back(pool_[id.value()].name);
   }
   if (names.empty()) return;
   const Duration wait = Duration::milliseconds((until - now_).count_milliseconds());
@@ -132,7 +132,7 @@ void JobCore::tell_return(MeshId mesh, GangId g) {
     // See refill_slot(): it moves once nothing lives there.
     const bool waits = next.remedy == Remedy::kReplace && host(id).standing != HostStanding::kGood;
     if (!waits || !somebody_lives_on(state_, placement_, id)) continue;
-    const std::string& name = hosts_[id.value()].name;
+    const std::string& name = pool_[id.value()].name;
     basis_.say_of_gang(
         mesh, g, EventKind::kGangWaiting, Severity::kWarning,
         text("waits until what else runs on ", name, " has ended, where nothing new starts; `monarch drain --now ",
@@ -189,7 +189,7 @@ std::vector<std::string> JobCore::not_ready(MeshId mesh, GangId g) {
       if (!state.hung) state.hung = id;
       if (!reserving) missing.push_back(unready_text(basis_, id));
     }
-    if (reserving) missing.push_back(text(hosts_[where.value()].name, " (has not said which ports it holds)"));
+    if (reserving) missing.push_back(text(pool_[where.value()].name, " (has not said which ports it holds)"));
   }
   return missing;
 }

@@ -17,9 +17,6 @@ namespace monarch {
 
 namespace {
 
-// From the end of its orphan_ttl until a worker has ended its ranks and itself.
-constexpr Duration kOrphanEndsWithin = Duration::seconds(15);
-
 // Each mesh counts what all have spent, in its own window.
 Duration longest_window(const JobSpec& spec) {
   Duration longest = spec.supervision.reallocate.window;
@@ -61,7 +58,7 @@ void JobCore::refill_slot(std::uint32_t slot) {
   forget_older(state_.reallocations, longest_window(spec_), now_);
   state_.reallocations.push_back(now_);
   const std::string& rule = move->second.rule;
-  itself ? launch_again(at, rule) : move_slot(slot, *other, rule);
+  itself ? hosts_.launch_again(at, rule) : move_slot(slot, *other, rule);
   check_inventory(slot);
 }
 
@@ -77,16 +74,6 @@ void JobCore::evict(std::uint32_t slot) {
   });
 }
 
-void JobCore::launch_again(HostId id, const std::string& rule) {
-  const std::string& name = hosts_[id.value()].name;
-  JobEvent again = event_of(EventKind::kHostReplaced, Severity::kWarning,
-                            text(name, ": its worker is launched again", rule.empty() ? "" : text(" [", rule, "]")));
-  again.host = name;
-  again.details = {{"replaces", name}};
-  emit(std::move(again));
-  launch(id);
-}
-
 // No host is left for a gang that waits.
 void JobCore::give_up(MeshId mesh, GangId g, HostId where, const Recovery& why) {
   GangState& state = gang(mesh, g);
@@ -100,16 +87,16 @@ void JobCore::give_up(MeshId mesh, GangId g, HostId where, const Recovery& why) 
                                          (drained && state.failure->cause.kind == CauseKind::kRank));
   if (known) {
     verdict = *state.failure;
-    if (drained) verdict.reason += text("; ", hosts_[where.value()].name, " is ", lost.lost_because);
+    if (drained) verdict.reason += text("; ", pool_[where.value()].name, " is ", lost.lost_because);
   } else if (drained) {
     verdict.exit_code = kExitLost;
     verdict.cause.kind = CauseKind::kHost;
-    verdict.cause.host = hosts_[where.value()].name;
+    verdict.cause.host = pool_[where.value()].name;
     verdict.cause.mesh = mesh_spec(mesh).name;
     verdict.cause.summary = text("host ", verdict.cause.host, " is ", lost.lost_because);
     verdict.reason = verdict.cause.summary;
   } else {
-    const std::string name = hosts_[where.value()].name;
+    const std::string name = pool_[where.value()].name;
     const bool starting = state_.phase == JobPhase::kStarting;
     verdict.exit_code = starting ? kExitUnreachable : kExitLost;
     verdict.cause.kind = CauseKind::kHost;
@@ -130,47 +117,6 @@ void JobCore::give_up(MeshId mesh, GangId g, HostId where, const Recovery& why) 
   if (!state.ever_ready) sidecar_never_ready(mesh, g, std::move(verdict));
 }
 
-// A host that was lost and is proven to be free, or cannot act any longer, may serve again: at once where its worker
-// ended by itself for the first time, else later, and later each time.
-void JobCore::let_return(HostId id, bool at_once) {
-  HostState& state = host(id);
-  if (state_.phase < JobPhase::kStarting || state_.phase > JobPhase::kRunning) return;
-  const bool regrows = std::any_of(spec_.meshes.begin(), spec_.meshes.end(), [](const MeshSpec& mesh) {
-    return mesh.supervision.shrink && mesh.supervision.shrink->regrow;
-  });
-  if (!may_reallocate(basis_) && !regrows) return;
-  if (state.wedged || state.standing != HostStanding::kGood || is_occupied(basis_, state)) return;
-  // What did not start stays out until the job runs.
-  if (lacks_something(state) || (state.failure && state_.phase == JobPhase::kStarting)) return;
-  const bool longer_ago = now_ - state.launched_at > spec_.supervision.reallocate.window;
-  if (longer_ago || spec_.is_on_request(id)) state.losses = 0;  // the next one is another machine
-  Duration wait = return_wait(state, at_once || spec_.is_on_request(id));
-  // What may still live there ends by itself, unless it is heard before.
-  if (state.phase == HostPhase::kLost) wait = std::max(wait, spec_.supervision.orphan_ttl + kOrphanEndsWithin);
-  ++state.losses;
-  if (!spec_.is_on_request(id) && is_lemon(basis_, id)) return leave_lemon(id);
-  state.cold_at = std::max(now_, state.fence) + wait;
-  if (state.cold_at <= now_) become_cold(id);
-}
-
-void JobCore::become_cold(HostId id) {
-  HostState& state = host(id);
-  MONARCH_ASSERT_BECAUSE(state.fence <= now_, "I3: what ran there may act no longer");
-  last_words_.give_up(id);  // nobody is left who would send it
-  to(state, HostPhase::kCold);
-  HostState fresh;
-  fresh.standing = state.standing;
-  fresh.unproven = state.unproven;
-  fresh.losses = state.losses;
-  fresh.awaited = state.awaited;
-  fresh.suspicions = std::move(state.suspicions);
-  fresh.lost_at = std::move(state.lost_at);
-  fresh.lost_because = std::move(state.lost_because);
-  state = std::move(fresh);
-  take_name(id);
-  waits_due_ = true;
-}
-
 void JobCore::keep_spares() {
   std::uint32_t spares = 0;
   for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
@@ -178,7 +124,7 @@ void JobCore::keep_spares() {
   }
   for (std::uint32_t i = 0; i < state_.hosts.size() && spares < spec_.spares(); ++i) {
     if (!is_free_to_launch(basis_, HostId(i)) || placement_.holds_ranks(HostId(i))) continue;
-    launch(HostId(i));
+    hosts_.launch(HostId(i));
     ++spares;
   }
 }

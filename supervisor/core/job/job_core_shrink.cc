@@ -26,7 +26,7 @@ void JobCore::park(MeshId mesh, GangId g, HostId where, const std::string& rule)
   crews_.forget({mesh, g});
   waits_due_ = true;
   basis_.say_of_gang(mesh, g, EventKind::kGangParked, Severity::kWarning,
-                     text("is parked, the others go on: ", hosts_[where.value()].name, " is out [", rule, "]"));
+                     text("is parked, the others go on: ", pool_[where.value()].name, " is out [", rule, "]"));
 }
 
 // For each of its slots that has none, if there are any: are all of them connected? Who lives on a host keeps it.
@@ -38,7 +38,7 @@ bool JobCore::find_hosts(MeshId mesh, GangId g) {
     const std::optional<HostId> other = replacement(basis_);
     const bool sure = other && basis_.may_serve(*other) && !host(*other).doubted;
     if (is_free_to_launch(basis_, id) && !sure) {
-      launch_again(id, "shrink: regrow");
+      hosts_.launch_again(id, "shrink: regrow");
     } else if (other && !host(*other).doubted) {
       move_slot(*placement_.slot_on(id), *other, "shrink: regrow");
     }
@@ -63,7 +63,7 @@ void JobCore::regrow() {
     state.not_before = now_;
     to(state, GangPhase::kWaiting);
     waits_due_ = true;
-    if (!has_parked(basis_)) state_.refusals = 0;
+    requests_.satisfied();
     basis_.say_of_gang(m, g, EventKind::kGangReturning, Severity::kInfo,
                        "returns: a host is connected for each of its slots");
   });
@@ -80,12 +80,12 @@ void JobCore::give_back_idle() {
     if (!serves || !serves_parked_alone(basis_, id) || somebody_lives_on(state_, placement_, id)) continue;
     if (last_words_.awaited(id, kGivenBackWithin)) continue;
     JobEvent released = event_of(EventKind::kHostReleased, Severity::kInfo,
-                                 text(hosts_[i].name,
+                                 text(pool_[i].name,
                                       " is given back: the gang that it is for is parked, and no other "
                                       "host is granted now"));
-    released.host = hosts_[i].name;
+    released.host = pool_[i].name;
     emit(std::move(released));
-    destroy(id);
+    hosts_.destroy(id);
   }
 }
 

@@ -15,99 +15,6 @@
 
 namespace monarch {
 
-void JobCore::launch(HostId id) {
-  HostState& state = host(id);
-  to(state, HostPhase::kLaunching);
-  state.launched_at = now_;
-  state.name.clear();
-  take_name(id);
-  if (!is_in_queue(basis_, id)) state.deadline = now_ + launch_deadline(basis_);
-  actions_.emplace_back(LaunchWorker{id});
-}
-
-void JobCore::on(const WorkerLaunchFailed& event) {
-  if (!is_launching(host(event.host).phase)) return;
-  if (event.failure.kind == LaunchFailureKind::kNotGranted) not_granted();
-  host_failed(event.host, event.failure);
-  destroy(event.host);  // something of it may run all the same
-}
-
-// Hosts on which it takes so long that only another one can be in time: no more of them are given up than there are
-// others, and connected ones are taken first. Where there is no such haste, since the job runs or the late one is a
-// spare, a host that is not connected counts only once the late one has had all of start_timeout; and no connected one
-// is spent on a spare.
-void JobCore::not_launched(std::vector<HostId> late) {
-  std::size_t connected = 0;
-  std::size_t more = 0;
-  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
-    const HostState& state = state_.hosts[i];
-    if (!may_take(basis_, HostId(i)) || is_taken(basis_, HostId(i)) || state.doubted) continue;
-    if (is_joined(state.phase)) ++connected;
-    if (is_cold(state.phase) || is_launched(state.phase)) ++more;
-    if (is_launching(state.phase) && state.deadline > now_) ++more;
-  }
-  for (std::size_t waiting = empty_slots(basis_).size(); waiting > 0 && connected + more > 0; --waiting) {
-    --(connected > 0 ? connected : more);
-  }
-  std::stable_partition(late.begin(), late.end(), [this](HostId id) { return is_taken(basis_, id); });
-  for (const HostId id : late) {
-    host(id).deadline = now_ + kCallBackDeadline;  // there may be one by then
-    const bool taken = is_taken(basis_, id);
-    const bool in_haste = taken && state_.phase == JobPhase::kStarting;
-    const bool had_all = now_ >= host(id).launched_at + spec_.start_timeout;
-    if (taken && connected > 0) {
-      --connected;
-    } else if (more > 0 && (in_haste || had_all)) {
-      --more;
-    } else {
-      continue;
-    }
-    host_failed(id, {.kind = LaunchFailureKind::kTimeout,
-                     .phase = "launch",
-                     .elapsed = now_ - host(id).launched_at,
-                     .message = "no worker has started there, and another host can be had",
-                     .words = {},
-                     .again = {}});
-    destroy(id);
-  }
-}
-
-void JobCore::not_called_back(HostId id) {
-  const HostState& state = host(id);
-  const std::string where = state.control_endpoint.empty() ? std::string("the supervisor") : state.control_endpoint;
-  const LaunchFacts& launch = spec_.launch.facts();
-  const bool tunnelled = launch.tunnels && spec_.control.via == ControlVia::kSsh;
-  const std::string_view hint =
-      spec_.supervised_away()
-          ? "; the supervisor is on the first host: may it be called there (control.address, control.ports)?"
-      : tunnelled ? std::string_view()
-                  : launch.no_call_back;
-  host_failed(id, {.kind = LaunchFailureKind::kCallBack,
-                   .phase = "call back",
-                   .elapsed = now_ - state.launched_at,
-                   .message = text("its worker runs, and has not reached ", where, " within ",
-                                   to_text(call_back_deadline(basis_)), basis_.late_since(state.late_before), hint),
-                   .words = {},
-                   .again = state.call_back_again});
-  destroy(id);
-}
-
-// It is out for good; the caller ends what may live there.
-void JobCore::host_failed(HostId id, LaunchFailure failure) {
-  const std::string& name = hosts_[id.value()].name;
-  const bool missed = is_taken(basis_, id) && !replacement(basis_);
-  JobEvent failed = event_of(EventKind::kHostFailed, missed ? Severity::kError : Severity::kWarning,
-                             text(name, ": ", what_failed(failure)));
-  failed.host = name;
-  failed.details = {{"kind", name_of(failure.kind)},
-                    {"phase", failure.phase},
-                    {"elapsed", to_text(failure.elapsed)},
-                    {"again", failure.again}};
-  emit(std::move(failed));
-  host(id).failure = std::move(failure);
-  waits_due_ = true;
-}
-
 void JobCore::move_slot(std::uint32_t slot, HostId to, const std::string& rule) {
   const HostId from = state_.slots[slot];
   MONARCH_ASSERT_BECAUSE(!somebody_lives_on(state_, placement_, from),
@@ -119,13 +26,13 @@ void JobCore::move_slot(std::uint32_t slot, HostId to, const std::string& rule) 
   placement_.put(state_.slots);
   const bool cold = is_cold(state_.hosts[to.value()].phase);
   JobEvent moved = event_of(EventKind::kHostReplaced, Severity::kWarning,
-                            text(hosts_[to.value()].name, done ? ", where all has ended," : "", " takes the place of ",
-                                 hosts_[from.value()].name, cold ? "; its worker is launched now" : "",
+                            text(pool_[to.value()].name, done ? ", where all has ended," : "", " takes the place of ",
+                                 pool_[from.value()].name, cold ? "; its worker is launched now" : "",
                                  rule.empty() ? std::string() : text(" [", rule, "]")));
-  moved.host = hosts_[to.value()].name;
-  moved.details = {{"replaces", hosts_[from.value()].name}, {"slot", text(slot)}};
+  moved.host = pool_[to.value()].name;
+  moved.details = {{"replaces", pool_[from.value()].name}, {"slot", text(slot)}};
   emit(std::move(moved));
-  if (cold) launch(to);
+  if (cold) hosts_.launch(to);
   waits_due_ = true;
 }
 
@@ -154,19 +61,13 @@ void JobCore::check_inventory(std::uint32_t slot) {
     const std::string what = resources_.lacking({m, Rank(here.first)}, host(id).inventory);
     if (!what.empty()) lacking = text("mesh ", mesh_spec(m).name, " ", what);
   });
-  if (!lacking.empty()) host_lacks(id, lacking);
-}
-
-// Its worker runs, and ends before anything of the job starts there.
-void JobCore::host_lacks(HostId id, const std::string& what) {
-  host_failed(id, lack_of(basis_, id, what));
-  destroy(id);
+  if (!lacking.empty()) hosts_.lacks(id, lacking);
 }
 
 // Every slot on a host that serves, and as many spares as the spec asks for, while the pool has hosts.
 void JobCore::fill_slots() {
   if (state_.phase == JobPhase::kNew || basis_.starts_nothing()) return;
-  recall_lemons(std::nullopt);
+  hosts_.recall_lemons(std::nullopt);
   for (std::uint32_t slot = 0; slot < state_.slots.size(); ++slot) {
     if (has_started(basis_, slot)) {
       refill_slot(slot);
@@ -178,7 +79,7 @@ void JobCore::fill_slots() {
       const auto next = replacement(basis_);
       // Its own host, which ended while an operator wanted nothing there.
       if (is_free_to_launch(basis_, state_.slots[slot]) && !(next && basis_.may_serve(*next))) {
-        launch(state_.slots[slot]);
+        hosts_.launch(state_.slots[slot]);
         break;
       }
       if (!next) break;  // its gang's other hosts still answer whether they hold what it needs there

@@ -62,9 +62,9 @@ void JobCore::lacks(MeshId mesh, HostId where, const std::string& what) {
   const std::optional<std::uint32_t> slot = placement_.slot_on(where);
   const bool free =
       slot && (state_.phase == JobPhase::kStarting ? !has_started(basis_, *slot) : may_leave(basis_, *slot, mesh));
-  if (free) return host_lacks(where, what);
+  if (free) return hosts_.lacks(where, what);
   const auto failed = [](const HostState& state) { return state.failure.has_value(); };
-  if (std::any_of(state_.hosts.begin(), state_.hosts.end(), failed)) host(where).failure = lack_of(basis_, where, what);
+  if (std::any_of(state_.hosts.begin(), state_.hosts.end(), failed)) hosts_.note_lack(where, what);
   fail_start(mesh, where, what);
 }
 
@@ -79,7 +79,7 @@ void JobCore::fail_start(MeshId mesh, HostId where, const std::string& what) {
     crews_.forget({mesh, GangId(g)});
     state.failure.reset();
     basis_.say_of_gang(mesh, GangId(g), EventKind::kGangFailed, Severity::kWarning,
-                       text("is given up: ", hosts_[where.value()].name, ": ", what,
+                       text("is given up: ", pool_[where.value()].name, ": ", what,
                             " [a sidecar does not decide: the job goes on without it]"));
     waits_due_ = given_up = true;
   }
@@ -87,7 +87,7 @@ void JobCore::fail_start(MeshId mesh, HostId where, const std::string& what) {
   Verdict verdict;
   verdict.exit_code = kExitUnreachable;
   verdict.cause.kind = CauseKind::kStart;
-  verdict.cause.host = hosts_[where.value()].name;
+  verdict.cause.host = pool_[where.value()].name;
   verdict.cause.mesh = mesh_spec(mesh).name;
   verdict.cause.summary = text(verdict.cause.host, ": ", what);
   verdict.cause.rule = "what a mesh needs is not there: fail";
@@ -130,7 +130,7 @@ void JobCore::start_gang(MeshId mesh, GangId g) {
   crews_.start({mesh, g});
   std::vector<std::string> names;
   for (const HostId id : placement_.hosts_of(mesh, g)) {
-    names.push_back(hosts_[id.value()].name);
+    names.push_back(pool_[id.value()].name);
   }
   state.started_at = now_;
   EventDetails details = {{"hosts", fold_hostlist(names)}};

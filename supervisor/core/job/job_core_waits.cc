@@ -60,7 +60,7 @@ void JobCore::remind() {
 // Empty: it is there for this gang. What has no time in it has none.
 std::string JobCore::why_out(MeshId mesh, GangId g, HostId id) const {
   const HostState& state = state_.hosts[id.value()];
-  const std::string& name = hosts_[id.value()].name;
+  const std::string& name = pool_[id.value()].name;
   const auto in = [this](Instant due) { return to_text(milliseconds(std::max(due - now_, Duration::zero()))); };
   const auto because = [&](const char* otherwise) {
     return state.lost_because.empty() ? otherwise : state.lost_because;
@@ -109,7 +109,7 @@ std::string JobCore::remind_text(MeshId mesh, GangId g) const {
     const HostState& where = state_.hosts[id.value()];
     add(why, where.standing == HostStanding::kGood &&
                  (where.cold_at != Instant::never() || where.deadline != Instant::never()));
-    const std::string& name = hosts_[id.value()].name;
+    const std::string& name = pool_[id.value()].name;
     if (where.standing == HostStanding::kDrained) {
       help.push_back(text("`monarch undrain ", job, " ", name, "` lets it be used again"));
       if (is_joined(where.phase))

@@ -107,7 +107,6 @@ struct HostState {
   bool shutdown_told = false;
   bool failing = false;       // kJoined: its keeper is gone, and its end is about to be proven
   bool doubted = false;       // kJoined: it is suspected, and takes nobody's place until it is heard again
-  bool awaited = false;       // since a supervisor came back it has not spoken
   bool launch_again = false;  // kDestroying: it was being launched when the supervisor ended
   std::string lost_because;
   // kLaunched: when its hello must have come; kDestroying: when it is given up; after shutdown: when it is destroyed.
@@ -238,7 +237,21 @@ struct JobCourse {
   Duration late_before;                          // of start_deadline
 };
 
-struct JobState : JobCourse {
+// Of hosts on request.
+struct HostRequests {
+  std::uint32_t refusals = 0;  // since one was granted
+  Instant no_request_before;   // after them
+};
+
+// Of a supervisor that came back.
+struct AdoptionState {
+  Instant returned_at;          // the last time; in its first term: nothing
+  bool adopting = false;        // hosts of before are awaited; until it is told which have spoken
+  std::vector<HostId> awaited;  // these; in order
+  std::vector<HostId> unheard;  // lost before they spoke
+};
+
+struct JobState : JobCourse, HostRequests, AdoptionState {
   JobUuid job;
   Term term;
   std::vector<HostState> hosts;
@@ -250,18 +263,18 @@ struct JobState : JobCourse {
   std::vector<std::vector<StandbyState>> standbys;  // of each mesh
   std::uint64_t next_event = 1;
   std::vector<Instant> reallocations;  // that count against supervision.reallocate
-  Instant returned_at;                 // of the supervisor, the last time; in its first term: nothing
-  bool adopting = false;               // hosts of before are awaited; until it is told which have spoken
-  std::vector<HostId> unheard;         // of these: lost before they spoke
   std::string boot_id;                 // of the machine whose boot clock all times here are of
   Instant held_since;                  // since some rank was left alone on purpose
   std::string held_by;                 // who asked for it last
   Instant hold_remind_at = Instant::never();
-  std::uint32_t refusals = 0;  // of hosts on request, since one was granted
-  Instant no_request_before;   // after them
-  Duration late;               // how long the supervisor did not run, in all
+  Duration late;  // how long the supervisor did not run, in all
   DrillWatch drill;
 };
+
+// A supervisor came back, and it has not spoken since.
+inline bool is_awaited(const JobState& state, HostId host) {
+  return std::binary_search(state.awaited.begin(), state.awaited.end(), host);
+}
 
 // On the way to its first word.
 inline bool is_coming(const HostState& host) {

@@ -1,4 +1,4 @@
-#include "supervisor/core/accounts/job_end.h"
+#include "supervisor/core/accounts/ending.h"
 
 #include <algorithm>
 #include <utility>
@@ -50,19 +50,19 @@ std::string rule_of(const LaunchFacts& launch) {
   return text("launch.", launch.name, ".on_preempt: ", to_text(launch.on_preempt));
 }
 
-void JobEnd::begin() {
+void Ending::begin() {
   MONARCH_ASSERT(mine_.phase == JobPhase::kNew);
   to(mine_, JobPhase::kStarting);
   give_time_to_start();
   mine_.time_deadline = basis_.now + basis_.spec.time_limit;
 }
 
-void JobEnd::returned() {
+void Ending::returned() {
   not_before(mine_.start_deadline, basis_.now + std::min(basis_.spec.start_timeout, kAnswersWithin));
   not_before(mine_.drain_deadline, basis_.now + drain_patience(basis_));
 }
 
-void JobEnd::fail(Verdict verdict) {
+void Ending::fail(Verdict verdict) {
   if (!mine_.verdict) mine_.verdict = std::move(verdict);
   forget_deadlines();
   if (mine_.phase >= JobPhase::kStopping) return;
@@ -75,7 +75,7 @@ void JobEnd::fail(Verdict verdict) {
   stop_due_ = true;
 }
 
-void JobEnd::forget_deadlines() {
+void Ending::forget_deadlines() {
   mine_.start_deadline = Instant::never();
   mine_.time_deadline = Instant::never();
   mine_.lifetime_deadline = Instant::never();
@@ -83,7 +83,7 @@ void JobEnd::forget_deadlines() {
   mine_.foreseen_deadline = Instant::never();
 }
 
-void JobEnd::on(const StopOrdered& event) {
+void Ending::on(const StopOrdered& event) {
   const StopRequest& request = event.request;
   if (request.how == StopHow::kKill) mine_.kill_ordered = true;
   if (!mine_.verdict) {
@@ -101,20 +101,20 @@ void JobEnd::on(const StopOrdered& event) {
   if (mine_.kill_ordered && mine_.phase == JobPhase::kShuttingDown) kill_due_ = true;
 }
 
-void JobEnd::on(const IdleNoted& event) {
+void Ending::on(const IdleNoted& event) {
   if (mine_.phase != JobPhase::kRunning) return;
   basis_.emit(basis_.event(EventKind::kJobExpiring, Severity::kWarning,
                            text("lifetime.idle (", to_text(basis_.spec.lifetime.idle),
                                 "): nobody has used the job, it is stopped in ", to_text(event.left))));
 }
 
-void JobEnd::give_time_to_start() {
+void Ending::give_time_to_start() {
   mine_.start_deadline = basis_.now + basis_.spec.start_timeout;
   mine_.late_before = basis_.state.late;
 }
 
 // Time in somebody's queue does not count; whoever asked has a limit for it.
-bool JobEnd::start_is_overdue() {
+bool Ending::start_is_overdue() {
   for (std::uint32_t i = 0; i < basis_.state.hosts.size(); ++i) {
     if (!is_in_queue(basis_, HostId(i))) continue;
     give_time_to_start();
@@ -123,7 +123,7 @@ bool JobEnd::start_is_overdue() {
   return true;
 }
 
-void JobEnd::time_is_up(const std::string& key, Duration limit) {
+void Ending::time_is_up(const std::string& key, Duration limit) {
   Verdict verdict;
   verdict.exit_code = kExitLost;
   // A job that was left up as long as it may has not failed.
@@ -135,7 +135,7 @@ void JobEnd::time_is_up(const std::string& key, Duration limit) {
   fail(std::move(verdict));
 }
 
-void JobEnd::look_at_times() {
+void Ending::look_at_times() {
   if (mine_.start_deadline <= basis_.now && start_is_overdue()) {
     mine_.start_deadline = Instant::never();
     Verdict verdict;
@@ -158,7 +158,7 @@ void JobEnd::look_at_times() {
   }
 }
 
-void JobEnd::look_running() {
+void Ending::look_running() {
   if (mine_.phase != JobPhase::kStarting) return;
   for (std::uint32_t m = 0; m < basis_.state.meshes.size(); ++m) {
     if (!is_ready(basis_, MeshId(m))) return;
@@ -173,7 +173,7 @@ void JobEnd::look_running() {
       basis_.event(EventKind::kJobRunning, Severity::kInfo, text(basis_.options.job_id, ": every mesh is ready")));
 }
 
-void JobEnd::look_done() {
+void Ending::look_done() {
   check_foreseen();
   if (mine_.phase != JobPhase::kRunning) return;
   bool all_done = true;
@@ -192,7 +192,7 @@ void JobEnd::look_done() {
   fail(std::move(verdict));
 }
 
-void JobEnd::look_drained() {
+void Ending::look_drained() {
   if (mine_.phase == JobPhase::kStopping) {
     if (highest_stage(basis_) || any_lives_beside(basis_)) return;
     to(mine_, JobPhase::kDraining);
@@ -207,7 +207,7 @@ void JobEnd::look_drained() {
   shut_down_due_ = true;
 }
 
-void JobEnd::finish() {
+void Ending::finish() {
   if (mine_.phase != JobPhase::kShuttingDown) return;
   for (const HostState& host : basis_.state.hosts) {
     if (!is_cold(host.phase) && !is_out(host.phase)) return;
@@ -227,7 +227,7 @@ void JobEnd::finish() {
   basis_.actions.emplace_back(FinishJob{*mine_.verdict});
 }
 
-void JobEnd::on(const EndForeseen& event) {
+void Ending::on(const EndForeseen& event) {
   if (mine_.phase != JobPhase::kStarting && mine_.phase != JobPhase::kRunning) return;  // it ends already
   // Who was told goes by that: later counts for nothing, sooner does.
   if (mine_.foreseen && event.by >= mine_.foreseen->by) return;
@@ -237,7 +237,7 @@ void JobEnd::on(const EndForeseen& event) {
   nothing_starts_ = true;
 }
 
-void JobEnd::foresee(const EndForeseen& event) {
+void Ending::foresee(const EndForeseen& event) {
   mine_.foreseen = ForeseenEnd{.kind = event.kind, .why = printable(event.why), .by = event.by};
   mine_.start_deadline = Instant::never();
   if (event.by == Instant::never()) return;  // what is to be told follows
@@ -267,12 +267,12 @@ void JobEnd::foresee(const EndForeseen& event) {
 }
 
 // By a supervisor that comes back: the one before it may have waited for the answer.
-void JobEnd::foresee_without_answer() {
+void Ending::foresee_without_answer() {
   if (!mine_.foreseen || mine_.foreseen->by != Instant::never() || mine_.phase >= JobPhase::kStopping) return;
   foresee({.kind = mine_.foreseen->kind, .why = mine_.foreseen->why, .by = basis_.now + kUnknownLeft});
 }
 
-void JobEnd::stop_as_foreseen() {
+void Ending::stop_as_foreseen() {
   Verdict verdict;
   verdict.outcome = Outcome::kStopped;
   verdict.exit_code = kExitLost;
@@ -285,7 +285,7 @@ void JobEnd::stop_as_foreseen() {
 
 // Where nothing runs any more nothing is waited for, once it is known how it ends: a job of which all is done has ended
 // well.
-void JobEnd::check_foreseen() {
+void Ending::check_foreseen() {
   if (mine_.phase != JobPhase::kStarting && mine_.phase != JobPhase::kRunning) return;
   if (!mine_.foreseen || mine_.foreseen->by == Instant::never()) return;
   bool done = true;

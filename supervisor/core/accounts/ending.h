@@ -1,6 +1,6 @@
 #pragma once
 
-// JobEnd: how far the job is, from its begin to its end: its verdict, the first of which stands, its own times, and an
+// Ending: how far the job is, from its begin to its end: its verdict, the first of which stands, its own times, and an
 // end that is foreseen: who gave the hosts takes them back at a time. Then ranks are told at once, and may save what
 // they have; nothing is started again, no host takes another's place and no budget is spent; the job is stopped early
 // enough to have ended by then.
@@ -17,9 +17,9 @@
 
 namespace monarch {
 
-class JobEnd {
+class Ending {
  public:
-  JobEnd(const CoreBasis& basis, JobCourse& mine, LastWords& last_words)
+  Ending(const CoreBasis& basis, JobCourse& mine, LastWords& last_words)
       : basis_(basis), mine_(mine), last_words_(last_words) {}
 
   void on(const StopOrdered& event);
