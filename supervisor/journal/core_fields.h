@@ -67,21 +67,24 @@ MONARCH_FIELDS(GangCommits, newest, resumed, ahead_generation, ahead);
 MONARCH_FIELDS(GangState, phase, was_ready, ends, cause_deadline, cause_decided, host_lost, lost_host, ever_ready,
                fenced_by, not_before, failure, failures, restarts, failed_at, out_of_memory, crash, progress_deadline,
                late_before, asked, hung, hung_because, furthest, reached, started_at, first_step, caught_up, time,
-               commits, waits_since, remind_at);
+               commits);
 MONARCH_FIELDS(Ledger, spent, bin, since);
 MONARCH_FIELDS(PastPlace, first, hosts);
 MONARCH_FIELDS(Crash, rank, step, count);
 MONARCH_FIELDS(CrewMember, stage, pid, at_gate, output_complete);
 MONARCH_FIELDS(Crew, phase, generation, hosts, ports, members, deadline, late_before, stop_signal, stop_grace, places);
 MONARCH_FIELDS(StandbyState, failures, not_before, place);
-MONARCH_FIELDS(MeshState, ranks, gangs, held);
+MONARCH_FIELDS(MeshState, ranks, gangs);
+MONARCH_FIELDS(GangReminder, since, at);
+MONARCH_FIELDS(ReminderState, gangs, held_since, hold_at);
+MONARCH_FIELDS(HeldRanks, held, by);
 MONARCH_FIELDS(ForeseenEnd, kind, why, by, kill);
 MONARCH_FIELDS(StruckGang, mesh, gang, failed);
 MONARCH_FIELDS(OpenFault, number, host, forgiven, undone, until, gangs);
 MONARCH_FIELDS(DrillWatch, drill, name, who, since, lease, until, stopped, stopped_by, open);
 MONARCH_FIELDS(JobState, phase, job, term, hosts, slots, meshes, crews, last_words, preparations, standbys, verdict,
                kill_ordered, next_event, start_deadline, time_deadline, lifetime_deadline, lifetime_warning,
-               drain_deadline, reallocations, returned_at, adopting, awaited, unheard, boot_id, held_since, held_by,
-               hold_remind_at, refusals, no_request_before, foreseen, foreseen_deadline, late, late_before, drill);
+               drain_deadline, reallocations, returned_at, adopting, awaited, unheard, boot_id, holds, reminders,
+               refusals, no_request_before, foreseen, foreseen_deadline, late, late_before, drill);
 
 }  // namespace monarch

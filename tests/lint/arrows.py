@@ -54,7 +54,7 @@ FLOORS = {
     "cli/": [["term"], ["args", "show"], ["", "import", "job"], ["follow"], ["away", "start"], ["drill"], ["cmd"]],
     "supervisor/": [["core"], ["journal", "workspace"], ["viewers", "workers"], ["loop"], ["away"]],
     "supervisor/client/": [["link", "output"], ["", "stacks"]],
-    "supervisor/core/": [["spec"], ["state"], ["health", "recovery"], ["crew"], ["facts"], ["accounts"], ["hosts"], ["machines"], ["job"], ["beats"]],
+    "supervisor/core/": [["spec"], ["state"], ["health", "recovery"], ["crew"], ["facts"], ["accounts"], ["hosts"], ["gangs"], ["machines"], ["job"], ["beats"]],
     "supervisor/spec/": [["yaml"], ["schema"], ["hosts"], ["check", "job"], [""]],
     "supervisor/launch/ssh/": [["session"], [""]],
     "transport/base/": [[""], ["files"]],

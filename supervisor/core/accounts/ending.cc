@@ -266,7 +266,6 @@ void Ending::foresee(const EndForeseen& event) {
   if (until_stop == Duration::zero()) stop_as_foreseen();
 }
 
-// By a supervisor that comes back: the one before it may have waited for the answer.
 void Ending::foresee_without_answer() {
   if (!mine_.foreseen || mine_.foreseen->by != Instant::never() || mine_.phase >= JobPhase::kStopping) return;
   foresee({.kind = mine_.foreseen->kind, .why = mine_.foreseen->why, .by = basis_.now + kUnknownLeft});

@@ -1,7 +1,7 @@
 #pragma once
 
-// LastWords: what ranks wrote last. It may still be on its way from their hosts when they have ended, and a host that is
-// told to end would cut it off.
+// LastWords: what ranks wrote last. It may still be on its way from their hosts when they have ended, and a host that
+// is told to end would cut it off.
 //
 // Thread: JobCore's; no locks. Lifetime: JobCore's.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// CoreFacts: what each part of the core reads: what the job is, what is known of it, what time it is. CoreBasis: and how
-// it speaks; actions and events go out in the order in which they are said.
+// CoreFacts: what each part of the core reads: what the job is, what is known of it, what time it is. CoreBasis: and
+// how it speaks; actions and events go out in the order in which they are said.
 //
 // Thread: JobCore's; no locks. Lifetime: JobCore's, which has all that it refers to.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Times of the state: each part of it visits its own once, with what they are for; who looks for the next one, moves all
-// of them to another clock, or gives back what a stand-still took, says only which kinds it means.
+// Times of the state: each part of it visits its own once, with what they are for; who looks for the next one, moves
+// all of them to another clock, or gives back what a stand-still took, says only which kinds it means.
 //
 // Thread: values.
 
@@ -22,8 +22,8 @@ enum class TimeKind : std::uint8_t {
   kWait,      // somebody waits until then; once it has come and all who wait were looked at it wakes nobody
 };
 
-// Beyond grace and KILL, and for what is still to start, when a supervisor comes back: time for hosts to dial again, and
-// for the words to travel.
+// Beyond grace and KILL, and for what is still to start, when a supervisor comes back: time for hosts to dial again,
+// and for the words to travel.
 inline constexpr Duration kAnswersWithin = Duration::seconds(20);
 
 // Of nobody, it is not moved: before the boot, and never.

@@ -127,6 +127,28 @@ Verdict blame_hung(const CoreFacts& job, MeshId mesh, GangId g) {
   return verdict;
 }
 
+// Meshes that are no sidecars wait for every sidecar: without this one they never start. The exit code of a rank is the
+// job's, but a 0: that it has ended well is no success of the job. Who wrote actors wrote of no sidecar: the words of
+// their ranks are told as any other's.
+Verdict blame_sidecar(const CoreFacts& job, MeshId mesh, GangId g, Verdict verdict) {
+  const bool of_a_rank = verdict.cause.kind == CauseKind::kRank;
+  if (!of_a_rank || verdict.exit_code == kExitOk) verdict.exit_code = kExitUnreachable;
+  const bool serves = job.mesh(mesh).serves;
+  if (!of_a_rank || !serves) verdict.cause.kind = CauseKind::kStart;
+  verdict.cause.mesh = job.mesh(mesh).name;
+  verdict.cause.generation = job.crew(mesh, g).generation.counter;
+  const std::string end = verdict.cause.summary.empty() ? "exit code 0" : verdict.cause.summary;
+  const std::string who = verdict.cause.rank ? text(job.mesh(mesh).name, "/", *verdict.cause.rank, " on ",
+                                                    verdict.cause.host, " (pid ", verdict.cause.pid, ")")
+                                             : job.mesh(mesh).name;
+  const std::string whose = serves ? std::string() : text("sidecar ", job.mesh(mesh).name, ' ');
+  verdict.cause.summary = text(whose, "ended before it was ready: ", end);
+  const std::string why = serves && !verdict.cause.rule.empty() ? text(verdict.cause.rule, "; ") : std::string();
+  verdict.cause.rule = why + "the other meshes wait for it: fail";
+  verdict.reason = text(serves ? "" : "sidecar ", who, " ended before it was ready: ", end);
+  return verdict;
+}
+
 Verdict blame_hosts(const CoreFacts& job) {
   const std::vector<std::uint32_t> empty = empty_slots(job);
   MONARCH_ASSERT(!empty.empty());

@@ -14,6 +14,8 @@ Verdict blame_host(const CoreFacts& job, const GangState& state);
 // `first`: of the gang's ends.
 Verdict blame_rank(const CoreFacts& job, MeshId mesh, GangId g, std::size_t first);
 Verdict blame_hung(const CoreFacts& job, MeshId mesh, GangId g);
+// Of a sidecar that will never be ready, and ended like that; of a verdict without a cause: well.
+Verdict blame_sidecar(const CoreFacts& job, MeshId mesh, GangId g, Verdict verdict);
 // Of a job that lacks a host for a slot.
 Verdict blame_hosts(const CoreFacts& job);
 // For the screen and verdict.json: whatever the job ended with.

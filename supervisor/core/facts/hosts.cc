@@ -158,7 +158,6 @@ std::string_view word_of_spare(const CoreFacts& job, HostId id) {
   return "";
 }
 
-// How long its worker may take to start: another host's needs the rest of start_timeout.
 Duration launch_deadline(const CoreFacts& job) {
   return std::max(job.spec.start_timeout / 2, job.spec.start_timeout - kCallBackDeadline);
 }

@@ -96,7 +96,7 @@ bool is_of_last(const CoreFacts& job, const Incarnation& owed, HostId from) {
 }
 
 bool is_held(const CoreFacts& job, RankId id) {
-  const std::vector<Rank>& held = job.state.meshes[id.mesh.value()].held;
+  const std::vector<Rank>& held = job.state.holds.held[id.mesh.value()];
   return std::binary_search(held.begin(), held.end(), id.rank);
 }
 

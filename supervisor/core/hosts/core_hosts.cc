@@ -35,7 +35,7 @@ void CoreHosts::on(const WorkerLaunched& event) {
   state.inventory = event.worker.reply.inventory;
   state.address = event.worker.reply.host_address;
   state.log_directory = event.worker.reply.log_directory;
-  learn_address(event.host);
+  names_.learn_address(event.host);
   state.control_endpoint = event.worker.control_endpoint;
   state.bulk_endpoint = event.worker.bulk_endpoint;
   state.call_back_again = event.worker.again;
@@ -44,15 +44,6 @@ void CoreHosts::on(const WorkerLaunched& event) {
   state.deadline = basis_.now + call_back_deadline(basis_);
   state.late_before = basis_.state.late;
   if (basis_.state.phase == JobPhase::kShuttingDown) destroy(event.host);
-}
-
-// Ranks get it as an address; what cannot be one is none.
-void CoreHosts::learn_address(HostId id) {
-  constexpr std::size_t kLongest = 64;
-  const std::string& told = mine_[id.value()].address;
-  const bool may_be_one =
-      told.size() <= kLongest && told.find_first_not_of("0123456789abcdefABCDEF.:%") == std::string::npos;
-  if (pool_[id.value()].address.empty() && may_be_one) pool_[id.value()].address = told;
 }
 
 void CoreHosts::on(const WorkerJoined& event) {
@@ -291,15 +282,12 @@ void CoreHosts::look_at_time(HostId id) {
   }
 }
 
-void CoreHosts::look_at_late() {
-  if (!late_.empty()) not_launched(std::exchange(late_, {}));
-}
-
 void CoreHosts::returned() {
   for (std::uint32_t i = 0; i < mine_.size(); ++i) {
     HostState& host = mine_[i];
     host.shutdown_told = false;
-    host.doubted = false;  // all have until now
+    host.doubted = false;                               // all have until now
+    host.cold_at = std::max(host.cold_at, host.fence);  // which the clock of another boot may have moved
     switch (host.phase) {
       case HostPhase::kCold:
       case HostPhase::kJoined:
@@ -326,17 +314,6 @@ void CoreHosts::returned() {
     }
   }
   if (basis_.state.phase == JobPhase::kShuttingDown) shut_down();
-}
-
-void CoreHosts::clock_changed() {
-  for (HostState& host : mine_) host.cold_at = std::max(host.cold_at, host.fence);
-}
-
-void CoreHosts::restored() {
-  for (std::uint32_t i = 0; i < mine_.size(); ++i) {
-    take_name(HostId(i));
-    learn_address(HostId(i));
-  }
 }
 
 HostState& CoreHosts::host(HostId id) {

@@ -1,8 +1,8 @@
 #pragma once
 
-// CoreHosts: each of them from the launch of its worker to the proven end of that, and what is held against it: a host may
-// be drained by an operator, quarantined on evidence about it alone, or stay out for a while after it was lost. Nobody
-// else writes a host's state. What it means for those who run there is handed on as news.
+// CoreHosts: each of them from the launch of its worker to the proven end of that, and what is held against it: a host
+// may be drained by an operator, quarantined on evidence about it alone, or stay out for a while after it was lost.
+// Nobody else writes a host's state. What it means for those who run there is handed on as news.
 //
 // Quarantine: two different ranks died there, as the first causes of their gangs, of what is not their program's doing.
 // It is left for good where another host can take its place; else its gangs go on there, and it is said. One whose word
@@ -18,6 +18,7 @@
 
 #include "supervisor/core/accounts/drills.h"
 #include "supervisor/core/accounts/ending.h"
+#include "supervisor/core/accounts/host_names.h"
 #include "supervisor/core/accounts/last_words.h"
 #include "supervisor/core/accounts/requests.h"
 #include "supervisor/core/crew/core_basis.h"
@@ -41,12 +42,11 @@ struct HostNews {
 
 class CoreHosts {
  public:
-  // `pool`: names and addresses of hosts that tell them.
-  CoreHosts(const CoreBasis& basis, std::vector<HostState>& mine, std::vector<PoolHost>& pool, Drills& drills,
+  CoreHosts(const CoreBasis& basis, std::vector<HostState>& mine, HostNames& names, Drills& drills,
             LastWords& last_words, Ending& end, Requests& requests)
       : basis_(basis),
         mine_(mine),
-        pool_(pool),
+        names_(names),
         drills_(drills),
         last_words_(last_words),
         end_(end),
@@ -87,8 +87,6 @@ class CoreHosts {
   void look_at_time(HostId id);
   void look_at_late();
   void returned();
-  void clock_changed();
-  void restored();
 
   bool has_news() const { return !news_.empty(); }
   std::vector<HostNews> take_news() { return std::exchange(news_, {}); }
@@ -110,11 +108,8 @@ class CoreHosts {
   HostState& host(HostId id);
   void lose(HostId id, const std::string& why, std::optional<Duration> silence = {});
   void failed(HostId id, LaunchFailure failure);
-  void not_launched(std::vector<HostId> late);
   void not_called_back(HostId id);
   void not_launched_again(HostId id);
-  void take_name(HostId id);
-  void learn_address(HostId id);
   void quarantine(HostId id, const std::string& because);
   void leave_lemon(HostId id);
   void take_back(HostId id);
@@ -123,7 +118,7 @@ class CoreHosts {
 
   const CoreBasis& basis_;
   std::vector<HostState>& mine_;
-  std::vector<PoolHost>& pool_;
+  HostNames& names_;
   Drills& drills_;
   LastWords& last_words_;
   Ending& end_;

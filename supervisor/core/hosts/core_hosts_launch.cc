@@ -15,7 +15,7 @@ void CoreHosts::launch(HostId id) {
   to(state, HostPhase::kLaunching);
   state.launched_at = basis_.now;
   state.name.clear();
-  take_name(id);
+  names_.take(id);
   if (!is_in_queue(basis_, id)) state.deadline = basis_.now + launch_deadline(basis_);
   basis_.actions.emplace_back(LaunchWorker{id});
 }
@@ -31,13 +31,6 @@ void CoreHosts::launch_again(HostId id, const std::string& rule) {
   launch(id);
 }
 
-// That of the machine, or its own where there is none.
-void CoreHosts::take_name(HostId id) {
-  if (!basis_.spec.is_on_request(id)) return;
-  const std::string& name = mine_[id.value()].name;
-  pool_[id.value()] = name.empty() ? pool_of(basis_.spec)[id.value()] : PoolHost{.name = name, .address = ""};
-}
-
 void CoreHosts::on(const HostNamed& event) {
   HostState& state = host(event.host);
   if (!basis_.spec.is_on_request(event.host) || !is_launching(state.phase)) return;
@@ -49,7 +42,7 @@ void CoreHosts::on(const HostNamed& event) {
   };
   state.name = event.name;
   for (int again = 2; is_used(state.name); ++again) state.name = text(event.name, ".", again);
-  take_name(event.host);
+  names_.take(event.host);
   state.deadline = basis_.now + launch_deadline(basis_);
   requests_.granted();
   if (basis_.state.phase == JobPhase::kStarting) end_.give_time_to_start();
@@ -71,7 +64,9 @@ void CoreHosts::on(const WorkerLaunchFailed& event) {
 // others, and connected ones are taken first. Where there is no such haste, since the job runs or the late one is a
 // spare, a host that is not connected counts only once the late one has had all of start_timeout; and no connected one
 // is spent on a spare.
-void CoreHosts::not_launched(std::vector<HostId> late) {
+void CoreHosts::look_at_late() {
+  if (late_.empty()) return;
+  std::vector<HostId> late = std::exchange(late_, {});
   std::size_t connected = 0;
   std::size_t more = 0;
   for (std::uint32_t i = 0; i < mine_.size(); ++i) {
@@ -143,7 +138,6 @@ void CoreHosts::failed(HostId id, LaunchFailure failure) {
   basis_.waits_due = true;
 }
 
-// Its worker runs, and ends before anything of the job starts there.
 void CoreHosts::lacks(HostId id, const std::string& what) {
   failed(id, lack_of(basis_, id, what));
   destroy(id);

@@ -101,7 +101,6 @@ void CoreHosts::leave_lemon(HostId id) {
   basis_.waits_due = true;
 }
 
-// As soon as there are fewer others than slots. `lost` is about to go.
 void CoreHosts::recall_lemons(std::optional<HostId> lost) {
   std::size_t others = 0;
   for (std::uint32_t i = 0; i < mine_.size(); ++i) others += HostId(i) != lost && may_take(basis_, HostId(i)) ? 1U : 0U;
@@ -209,7 +208,7 @@ void CoreHosts::become_cold(HostId id) {
   fresh.lost_at = std::move(state.lost_at);
   fresh.lost_because = std::move(state.lost_because);
   state = std::move(fresh);
-  take_name(id);
+  names_.take(id);
   basis_.waits_due = true;
 }
 

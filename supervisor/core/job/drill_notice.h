@@ -1,7 +1,7 @@
 #pragma once
 
 // What `monarch drill` tells of itself, held against the job as it is: the event that it becomes, and the answer in
-// words; or why it is refused. What follows from it is the core's (job_core_drills.cc).
+// words; or why it is refused. What follows from it is the core's (accounts/drills.h).
 //
 // Thread: pure functions.
 

@@ -3,12 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "supervisor/core/facts/some_of.h"
-#include "supervisor/core/recovery/lifetime.h"
-#include "supervisor/core/state/job_life.h"
 #include "transport/base/assert.h"
-#include "transport/base/exit_code.h"
-#include "transport/base/limits.h"
 #include "transport/base/text.h"
 
 namespace monarch {
@@ -42,8 +37,16 @@ JobCore::JobCore(JobSpec spec, std::vector<PoolHost> hosts, JobCoreOptions optio
     state.ranks.resize(mesh.size());
     state.gangs.resize(mesh.gangs());
     state_.meshes.push_back(std::move(state));
+    state_.reminders.gangs.emplace_back(mesh.gangs());
+    state_.holds.held.emplace_back();
+    state_.standbys.emplace_back(mesh.standby_gangs);
   }
-  open_crews();
+  for (std::uint32_t m = 0; m <= 2 * spec_.meshes.size(); ++m) {
+    Crew crew;
+    crew.members.resize(crew_size(spec_, MeshId(m)));
+    state_.crews.emplace_back(crew_count(spec_, MeshId(m)), crew);
+  }
+  state_.preparations.resize(crew_count(spec_, prepare_mesh(spec_)));
 }
 
 JobCore::JobCore(const JobCore& other) : JobCore(other.spec_, other.pool_, other.options_) { *this = other; }
@@ -69,19 +72,26 @@ void JobCore::restore(JobState state) {
   MONARCH_ASSERT(state.last_words.size() == pool_.size());
   MONARCH_ASSERT(state.crews.size() == state_.crews.size() && state.standbys.size() == spec_.meshes.size());
   state_ = std::move(state);
-  placement_.put(state_.slots);
-  hosts_.restored();
+  slots_.restored();
+  names_.restored();
 }
 
-// Each part that takes it, in this order.
+// Each part that takes it, in this order: who knows what it is about, before who decides what follows.
 template <class Event>
 void JobCore::hear(const Event& event) {
   give(drills_, event);
   give(end_, event);
   give(hosts_, event);
-  settle_hosts();
+  settle();
   give(adoption_, event);
+  give(gangs_, event);
+  give(starts_, event);
+  give(standbys_, event);
+  give(wishes_, event);
   if constexpr (requires { on(event); }) on(event);
+  settle();
+  if (wishes_.take_forgiven()) slots_.forgive();
+  if (wishes_.take_asked()) look_at_hosts();
 }
 
 std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
@@ -98,51 +108,27 @@ std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
     look_at_waits();
     adoption_.look();
     look_at_end();
-    tend_crews();
+    tend_beside();
   } while (waits_due_ || actions_.size() > before);
-  tell_waits();
-  tend_waits();
-  account();
+  gangs_.end_step();
+  reminders_.tend();
   return std::move(actions_);
 }
 
-// Whoever waits for a host, for others or for a time is looked at until nothing comes of it: the start of a gang may
-// find that a host lacks what it needs, which is out then.
-void JobCore::look_at_waits() {
-  while (std::exchange(waits_due_, false)) {
-    looked_at_ = now_;
-    fill_slots();
-    start_waiting_gangs();
-  }
-}
-
-// What follows from how far the job is: stages stop one after the other, then output is awaited, then workers end.
-void JobCore::look_at_end() {
-  end_.look_running();
-  end_.look_done();
-  if (end_.take_nothing_starts()) {
-    // Of what will not be started: a spare's warming, standbys, and what hosts hold for gangs.
-    stop_crews();
-    each_gang([this](MeshId m, GangId g) { give_up_reservation(m, g); });
-  }
-  if (end_.take_stop()) stop_gangs();
-  if (state_.phase == JobPhase::kStopping) check_stopping();
-  end_.look_drained();
-  if (end_.take_shut_down()) hosts_.shut_down();
-  if (end_.take_kill()) {
-    for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) hosts_.destroy(HostId(i));
-  }
-  end_.finish();
-}
-
-void JobCore::look_at_hosts() {
-  look_at_crews();
-  last_words_.look_at_times();
-  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
-    hosts_.look_at_time(HostId(i));
-    settle_hosts();
-  }
-  hosts_.look_at_late();
+template <class Visit>
+void JobCore::each_time(Visit& visit) const {
+  crews_.each_time(visit);
+  drills_.each_time(visit);
+  last_words_.each_time(visit);
+  end_.each_time(visit);
+  requests_.each_time(visit);
+  adoption_.each_time(visit);
+  hosts_.each_time(visit);
+  gangs_.each_time(visit);
+  preparations_.each_time(visit);
+  standbys_.each_time(visit);
+  slots_.each_time(visit);
+  reminders_.each_time(visit);
 }
 
 Instant JobCore::next_deadline() const {
@@ -161,41 +147,112 @@ void JobCore::on(const JobBegun& event) {
   const std::uint32_t wanted = spec_.hosts_needed() + spec_.spares();
   const std::size_t known = pool_.size() - spec_.hosts_on_request();
   const std::string pool = wanted < known ? text(" of ", known) : "";
-  emit(event_of(EventKind::kJobStarting, Severity::kInfo,
-                text(options_.job_id, ": starting on ", wanted, pool, known == 1 ? " host" : " hosts")));
-  take_over(event);
+  basis_.emit(basis_.event(EventKind::kJobStarting, Severity::kInfo,
+                           text(options_.job_id, ": starting on ", wanted, pool, known == 1 ? " host" : " hosts")));
+  gangs_.take_over(event);
   for (std::uint32_t i = 0; i < pool_.size() && i < wanted; ++i) hosts_.launch(HostId(i));
 }
 
 void JobCore::on(const DeadlinePassed&) {
   end_.look_at_times();
   drills_.look_at_times();
-  each_gang([this](MeshId m, GangId g) {
-    if (gang(m, g).cause_deadline <= now_) cause_is_due(m, g);
-    GangState& state = gang(m, g);
-    if (state.progress_deadline <= now_) progress_is_due(m, g);
+  basis_.each_gang([this](MeshId m, GangId g) {
+    gangs_.look_at_times(m, g);
+    settle();
     if (basis_.crew(m, g).deadline > now_) return;
     for (const HostId id : crews_.overdue({m, g})) {
       hosts_.give_up(id);
-      settle_hosts();
+      settle();
     }
   });
   look_at_hosts();
-  remind();
+  reminders_.look_at_times();
   // Whoever waits for a time has it looked at: a back-off, a fence, a pause between requests.
   waits_due_ = true;
 }
 
-bool JobCore::awaits(HostId where, const Reserved& reserved) const { return crews_.awaits(where, reserved); }
-
-GangState& JobCore::gang(MeshId mesh, GangId gang) { return state_.meshes[mesh.value()].gangs[gang.value()]; }
-
-const GangState& JobCore::gang(MeshId mesh, GangId gang) const {
-  return state_.meshes[mesh.value()].gangs[gang.value()];
+// Of a crew beside the gangs.
+void JobCore::on(const RankChanged& event) {
+  if (basis_.has_rank(event.report.process.rank) || !judge(basis_, event.host, event.report).counts()) return;
+  const CrewPlace place = *crew_of(spec_, event.report.process.rank);
+  const bool lived = lives(crews_.at(place.key).members[place.index].stage);
+  if (lived && event.report.phase == RankPhase::kWedged) hosts_.wedged(event, crews_.name_of(place.key));
+  if (place.key.mesh == prepare_mesh(spec_)) {
+    preparations_.heard(place, event.report);
+  } else {
+    standbys_.heard(place, event.host, event.report);
+  }
 }
 
-RankState& JobCore::rank(RankId id) { return state_.meshes[id.mesh.value()].ranks[id.rank.value()]; }
+// What nobody could say or hear while we were away is not held against anybody. Limits of the job's own time stay as
+// they were.
+void JobCore::on(const SupervisorReturned& event) {
+  MONARCH_ASSERT_BECAUSE(event.term > state_.term, "I7: terms only grow");
+  state_.term = event.term;
+  if (state_.boot_id != event.boot_id) {  // the machine was started again, and its boot clock with it
+    state_.boot_id = event.boot_id;
+    const MoveClock move{.by = now_ - (event.last_seen + event.away), .last_seen = event.last_seen, .now = now_};
+    each_time(move);
+  }
+  if (state_.phase == JobPhase::kEnded) return;
+  adoption_.begin();
+  end_.returned();
+  drills_.returned();
+  last_words_.returned();
+  crews_.returned();
+  gangs_.returned();
+  hosts_.returned();
+  end_.foresee_without_answer();
+  waits_due_ = true;
+}
 
-const RankState& JobCore::rank(RankId id) const { return state_.meshes[id.mesh.value()].ranks[id.rank.value()]; }
+void JobCore::on(const StoodStill& event) {
+  const GiveBack give_back{event.gap};
+  each_time(give_back);
+  state_.late = state_.late + event.gap;
+  basis_.emit(basis_.event(
+      EventKind::kSupervisorStoodStill, Severity::kInfo,
+      text("the supervisor did not run for ", to_text(Duration::milliseconds(event.gap.count_milliseconds())),
+           ": it was stopped, or its machine slept or had too much to do; nobody is blamed for that time")));
+}
+
+void JobCore::on(const PeopleTold& event) {
+  if (state_.phase != JobPhase::kEnded) basis_.emit(event.event);
+}
+
+void JobCore::on(const HostsHeld& event) {
+  basis_.emit(basis_.event(EventKind::kHostsHeld, Severity::kWarning,
+                           text(event.silent, " of ", event.of,
+                                " hosts fell silent together: the supervisor's own network, or a "
+                                "switch, is suspected, and none of them is given up within ",
+                                to_text(event.until - now_))));
+}
+
+std::vector<Action> JobCore::outstanding(HostId id, const std::vector<RankReport>& reported) const {
+  std::vector<Action> missing;
+  const HostState& state = state_.hosts[id.value()];
+  const bool given_up = is_cold(state.phase) && state.unproven;
+  if (is_destroying(state.phase) || state.phase == HostPhase::kLost || given_up) {
+    // The launcher's order has not reached it, and it is heard again: it is told itself, or our answers would keep it
+    // for ever.
+    missing.emplace_back(SendShutdown{id, Shutdown{.reason = "this host was given up"}});
+    return missing;
+  }
+  if (!is_joined(state.phase) || state.failing) return missing;
+  if (state.shutdown_told) {
+    missing.emplace_back(SendShutdown{id, Shutdown{.reason = state_.verdict->reason}});
+    return missing;
+  }
+  crews_.add_outstanding(id, reported, missing);
+  // What runs there at a generation that nobody wants: it is killed, whatever it is.
+  for (const RankReport& report : reported) {
+    if (report.phase >= RankPhase::kStopping || judge(basis_, id, report).granted) continue;
+    missing.emplace_back(SendStop{id, Stop{.ranks = {report.process.rank},
+                                           .generation = report.process.generation,
+                                           .signal = 9,
+                                           .grace = Duration::zero()}});
+  }
+  return missing;
+}
 
 }  // namespace monarch

@@ -1,7 +1,7 @@
 #pragma once
 
 // What an operator asks of a job's recovery, held against the job as it is: the event that it becomes, and what follows
-// from it in words; or why it cannot be done. Deciding what follows is the core's (job_core_operator.cc).
+// from it in words; or why it cannot be done. Deciding what follows is the core's (machines/wishes.h).
 //
 // Thread: pure functions.
 

@@ -72,7 +72,10 @@ void Standbys::begin(MeshId m, std::uint32_t s, std::vector<HostId> hosts) {
   if (crews_.all_held(key_of(m, s))) crews_.start(key_of(m, s));
 }
 
-void Standbys::reserved(HostId host, const Reserved& reserved) {
+void Standbys::on(const PortsReserved& event) {
+  const auto& [host, reserved] = event;
+  if (reserved.mesh.value() < basis_.spec.meshes.size() || !crews_.awaits(host, reserved)) return;
+  if (basis_.starts_nothing()) return;
   const CrewKey key{reserved.mesh, reserved.gang};
   if (!reserved.error.empty()) {
     return failed(*mesh_of_standby(basis_.spec, key.mesh), key.gang.value(),
@@ -184,13 +187,11 @@ std::vector<HostId> Standbys::give(MeshId m, std::uint32_t s, GangId g) {
 
 // Its processes are that gang's, but for those that were stopped before they became anything: these wait on, and have
 // to end before anything starts there (I18).
-void Standbys::is_placed(MeshId m, GangId g) {
+void Standbys::is_placed(MeshId m, GangId g, const std::vector<CrewMember>& became) {
   const std::optional<std::uint32_t> s = standby_of(basis_, m, g);
-  if (!s || waits(basis_.state.meshes[m.value()].gangs[g.value()].phase)) return;
-  const std::vector<RankId> placed = basis_.placement.ranks_of(m, g);
-  for (std::size_t i = 0; i < placed.size(); ++i) {
-    const CrewMember& became = crews_.at({m, g}).members[i];
-    const bool left = became.pid == 0 && became.stage == RankStage::kEnded;
+  if (!s) return;
+  for (std::size_t i = 0; i < became.size(); ++i) {
+    const bool left = became[i].pid == 0 && became[i].stage == RankStage::kEnded;
     if (!left) crews_.lose_member(key_of(m, *s), i);
   }
   if (monarch::any_lives(crew_of(m, *s))) return stop(m, *s);

@@ -34,7 +34,7 @@ class Standbys final : public CrewKind {
 
   // Those whose hosts are needed are ended, and those that have none are begun where hosts are free.
   void tend();
-  void reserved(HostId host, const Reserved& reserved);
+  void on(const PortsReserved& event);
   void heard(const CrewPlace& place, HostId host, const RankReport& report);
   void lose(HostId host);
   void look_at_times();
@@ -42,7 +42,7 @@ class Standbys final : public CrewKind {
   // It takes this gang's place; its hosts.
   std::vector<HostId> give(MeshId mesh, std::uint32_t standby, GangId gang);
   // Every rank of the gang has passed its gate, or has ended.
-  void is_placed(MeshId mesh, GangId gang);
+  void is_placed(MeshId mesh, GangId gang, const std::vector<CrewMember>& became);
 
   template <class Visit>
   void each_time(Visit& visit) const {

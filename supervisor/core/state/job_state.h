@@ -204,8 +204,6 @@ struct GangState {
   bool caught_up = false;                   // one of this generation is past `furthest`
   Ledger time;                              // where it went, over all its generations
   GangCommits commits;                      // over all its generations
-  Instant waits_since;                      // kWaiting, kParked while the job runs
-  Instant remind_at = Instant::never();     // when it is said again for whom it waits
 };
 
 // A gang without a place, on spares.
@@ -218,7 +216,6 @@ struct StandbyState {
 struct MeshState {
   std::vector<RankState> ranks;
   std::vector<GangState> gangs;
-  std::vector<Rank> held;  // by `monarch hold`, over generations; in order
 };
 
 // Where the job is between its begin and its end. At each deadline that others have, `late_before` is how late the
@@ -235,6 +232,24 @@ struct JobCourse {
   std::optional<ForeseenEnd> foreseen;           // since then nothing is started
   Instant foreseen_deadline = Instant::never();  // when the job is stopped for it
   Duration late_before;                          // of start_deadline
+};
+
+// When it is said again for whom a gang waits.
+struct GangReminder {
+  Instant since;  // it waits, or is parked, while the job runs
+  Instant at = Instant::never();
+};
+
+struct ReminderState {
+  std::vector<std::vector<GangReminder>> gangs;
+  Instant held_since;  // some rank was left alone on purpose
+  Instant hold_at = Instant::never();
+};
+
+// By `monarch hold`, over generations.
+struct HeldRanks {
+  std::vector<std::vector<Rank>> held;  // of each mesh, in order
+  std::string by;                       // who asked for it last, or stopped a rank by a signal
 };
 
 // Of hosts on request.
@@ -257,17 +272,16 @@ struct JobState : JobCourse, HostRequests, AdoptionState {
   std::vector<HostState> hosts;
   std::vector<HostId> slots;  // of the placement: the host of each
   std::vector<MeshState> meshes;
-  std::vector<std::vector<Crew>> crews;             // of each mesh, those behind the spec's included
+  std::vector<std::vector<Crew>> crews;  // of each mesh, those behind the spec's included
+  HeldRanks holds;
+  ReminderState reminders;
   std::vector<HostWords> last_words;                // of each host
   std::vector<Preparation> preparations;            // of each host; empty: spares are not warmed
   std::vector<std::vector<StandbyState>> standbys;  // of each mesh
   std::uint64_t next_event = 1;
   std::vector<Instant> reallocations;  // that count against supervision.reallocate
   std::string boot_id;                 // of the machine whose boot clock all times here are of
-  Instant held_since;                  // since some rank was left alone on purpose
-  std::string held_by;                 // who asked for it last
-  Instant hold_remind_at = Instant::never();
-  Duration late;  // how long the supervisor did not run, in all
+  Duration late;                       // how long the supervisor did not run, in all
   DrillWatch drill;
 };
 

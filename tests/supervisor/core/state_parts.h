@@ -59,7 +59,7 @@ inline const std::vector<StandbyState>& standbys(const JobState& state, MeshId m
 inline const std::vector<Incarnation>& owed(const JobState& state, HostId host) {
   return state.last_words[host.value()].owed;
 }
-inline const std::vector<Rank>& held(const JobState& state, MeshId mesh) { return state.meshes[mesh.value()].held; }
+inline const std::vector<Rank>& held(const JobState& state, MeshId mesh) { return state.holds.held[mesh.value()]; }
 // May it run where it is?
 inline bool is_granted(const JobCore& core, const Incarnation& process) {
   const std::optional<HostId> host = where_ran(core.facts(), process);

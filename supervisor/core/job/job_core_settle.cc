@@ -1,0 +1,126 @@
+// What machines hand on, and who looks after whom: the order in which it is done, and why.
+
+#include <utility>
+
+#include "supervisor/core/job/job_core.h"
+#include "transport/base/text.h"
+
+namespace monarch {
+
+// Until nothing is left. Who is lost comes first: what follows may have been decided with hosts that are gone.
+void JobCore::settle() {
+  bool more = true;
+  while (std::exchange(more, false)) {
+    for (const HostNews& news : hosts_.take_news()) {
+      take(news);
+      more = true;
+    }
+    for (const PlacedGang& placed : gangs_.take_placed()) {
+      standbys_.is_placed(placed.mesh, placed.gang, placed.members);
+      more = true;
+    }
+    for (const GangOf& left : standbys_.take_left()) {
+      gangs_.give_up_reservation(left.first, left.second);
+      more = true;
+    }
+    for (const HostId id : preparations_.take_stuck()) {
+      hosts_.give_up(id);
+      more = true;
+    }
+    for (const HostId id : standbys_.take_stuck()) {
+      hosts_.give_up(id);
+      more = true;
+    }
+    for (const GangOf& gang : gangs_.take_waiting()) {
+      standby_takes(gang.first, gang.second);
+      more = true;
+    }
+  }
+  // A gang may have waited for these hosts.
+  const bool freed = preparations_.take_freed();
+  waits_due_ = standbys_.take_freed() || freed || waits_due_;
+}
+
+void JobCore::take(const HostNews& news) {
+  switch (news.what) {
+    case HostNews::What::kLost: return gangs_.lose_host(news.host, news.silence);
+    case HostNews::What::kDecides: return gangs_.decide_causes_within(news.host, news.within);
+    case HostNews::What::kGone: break;
+  }
+  preparations_.lose(news.host);
+  standbys_.lose(news.host);
+  gangs_.host_gone(news.host);
+}
+
+// The gang has failed, nothing of it lives, and it is to be started again: on the hosts of one that waits. Its hosts
+// become spares.
+void JobCore::standby_takes(MeshId mesh, GangId g) {
+  const std::optional<std::uint32_t> standby = standbys_.ready_for(mesh);
+  if (standby && slots_.may_give(mesh, g)) {
+    slots_.give(mesh, g, standbys_.give(mesh, *standby, g), text("standby ", *standby));
+  }
+}
+
+// A host at a time: what becomes of one may decide about the next.
+void JobCore::look_at_hosts() {
+  standbys_.look_at_times();
+  settle();
+  preparations_.look_at_times();
+  settle();
+  last_words_.look_at_times();
+  for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) {
+    hosts_.look_at_time(HostId(i));
+    settle();
+  }
+  hosts_.look_at_late();
+}
+
+// Whoever waits for a host, for others or for a time is looked at until nothing comes of it: the start of a gang may
+// find that a host lacks what it needs, which is out then.
+void JobCore::look_at_waits() {
+  while (std::exchange(waits_due_, false)) {
+    looked_at_ = now_;
+    slots_.fill();
+    settle();
+    starts_.look();
+    settle();
+  }
+}
+
+// What follows from how far the job is: stages stop one after the other, then output is awaited, then workers end.
+void JobCore::look_at_end() {
+  end_.look_running();
+  end_.look_done();
+  if (end_.take_nothing_starts()) {
+    // Of what will not be started: a spare's warming, standbys, and what hosts hold for gangs.
+    stop_beside();
+    basis_.each_gang([this](MeshId m, GangId g) { gangs_.give_up_reservation(m, g); });
+  }
+  while (end_.take_stop() || (state_.phase == JobPhase::kStopping && gangs_.is_stage_due())) {
+    stop_beside();
+    gangs_.stop_highest();
+  }
+  settle();
+  end_.look_drained();
+  if (end_.take_shut_down()) hosts_.shut_down();
+  if (end_.take_kill()) {
+    for (std::uint32_t i = 0; i < state_.hosts.size(); ++i) hosts_.destroy(HostId(i));
+  }
+  end_.finish();
+}
+
+void JobCore::tend_beside() {
+  if (state_.phase == JobPhase::kNew || basis_.starts_nothing()) return;
+  preparations_.tend();
+  settle();
+  standbys_.tend();
+  settle();
+}
+
+void JobCore::stop_beside() {
+  preparations_.stop_all();
+  standbys_.stop_all();
+  settle();
+}
+
+}  // namespace monarch
