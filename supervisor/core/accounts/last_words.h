@@ -16,7 +16,9 @@ class LastWords {
  public:
   // `mine`: of each host.
   LastWords(const CoreBasis& basis, std::vector<HostWords>& mine, Crews& crews)
-      : basis_(basis), mine_(mine), crews_(crews) {}
+      : basis_(basis), mine_(mine), crews_(crews) {
+    mine_.resize(basis.hosts.size());
+  }
 
   // Its generation is over, and it is about to be forgotten; or its host is to be ended.
   void note(RankId id);

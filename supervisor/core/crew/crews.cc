@@ -20,6 +20,14 @@ std::optional<std::size_t> host_index(const Crew& crew, HostId host) {
 
 }  // namespace
 
+void Crews::create() {
+  for (std::uint32_t m = 0; m <= 2 * basis_.spec.meshes.size(); ++m) {
+    Crew crew;
+    crew.members.resize(crew_size(basis_.spec, MeshId(m)));
+    crews_.emplace_back(crew_count(basis_.spec, MeshId(m)), crew);
+  }
+}
+
 void Crews::serve(MeshId mesh, const CrewKind& kind) {
   MONARCH_ASSERT(mesh.value() == kinds_.size());
   kinds_.push_back(&kind);

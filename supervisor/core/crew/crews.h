@@ -46,7 +46,8 @@ class Crews {
   Crews(const Crews&) = delete;
   Crews& operator=(const Crews&) = delete;
 
-  // Before anything else is asked; it outlives this.
+  // Before anything else is asked: those of a new job; and by whom each mesh is served, who outlives this.
+  void create();
   void serve(MeshId mesh, const CrewKind& kind);
 
   const Crew& at(const CrewKey& key) const { return crews_[key.mesh.value()][key.gang.value()]; }

@@ -34,7 +34,11 @@ class Gangs {
  public:
   Gangs(const CoreBasis& basis, std::vector<MeshState>& mine, Crews& crews, CoreHosts& hosts, Drills& drills,
         LastWords& last_words, Ending& end)
-      : basis_(basis), mine_(mine), crews_(crews), hosts_(hosts), drills_(drills), last_words_(last_words), end_(end) {}
+      : basis_(basis), mine_(mine), crews_(crews), hosts_(hosts), drills_(drills), last_words_(last_words), end_(end) {
+    for (const MeshSpec& mesh : basis.spec.meshes) {
+      mine_.push_back({.ranks = std::vector<RankState>(mesh.size()), .gangs = std::vector<GangState>(mesh.gangs())});
+    }
+  }
 
   // gangs.cc
   void on(const RankChanged& event);

@@ -50,7 +50,9 @@ class CoreHosts {
         drills_(drills),
         last_words_(last_words),
         end_(end),
-        requests_(requests) {}
+        requests_(requests) {
+    mine_.resize(basis.hosts.size());
+  }
 
   void on(const WorkerLaunched& event);
   void on(const WorkerLaunchFailed& event);

@@ -1,24 +1,12 @@
 #include "supervisor/core/job/job_core.h"
 
-#include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "transport/base/assert.h"
 #include "transport/base/text.h"
 
 namespace monarch {
-
-namespace {
-
-// Of one step. Two or three are usual; a chain may have as many as there are hosts.
-constexpr std::size_t kMostRounds = 100'000;
-
-template <class Part, class Event>
-void give(Part& part, const Event& event) {
-  if constexpr (requires { part.on(event); }) part.on(event);
-}
-
-}  // namespace
 
 JobCore::JobCore(JobSpec spec, std::vector<PoolHost> hosts, JobCoreOptions options)
     : spec_(std::move(spec)),
@@ -29,24 +17,7 @@ JobCore::JobCore(JobSpec spec, std::vector<PoolHost> hosts, JobCoreOptions optio
       resources_(spec_, placement_) {
   MONARCH_ASSERT(pool_.size() >= spec_.hosts_needed());
   for (std::uint32_t m = 0; m < spec_.meshes.size(); ++m) texts_.push_back(compile_texts(spec_, MeshId(m)));
-  state_.hosts.resize(pool_.size());
-  state_.last_words.resize(pool_.size());
-  state_.slots = placement_.slots();
-  for (const MeshSpec& mesh : spec_.meshes) {
-    MeshState state;
-    state.ranks.resize(mesh.size());
-    state.gangs.resize(mesh.gangs());
-    state_.meshes.push_back(std::move(state));
-    state_.reminders.gangs.emplace_back(mesh.gangs());
-    state_.holds.held.emplace_back();
-    state_.standbys.emplace_back(mesh.standby_gangs);
-  }
-  for (std::uint32_t m = 0; m <= 2 * spec_.meshes.size(); ++m) {
-    Crew crew;
-    crew.members.resize(crew_size(spec_, MeshId(m)));
-    state_.crews.emplace_back(crew_count(spec_, MeshId(m)), crew);
-  }
-  state_.preparations.resize(crew_count(spec_, prepare_mesh(spec_)));
+  crews_.create();
 }
 
 JobCore::JobCore(const JobCore& other) : JobCore(other.spec_, other.pool_, other.options_) { *this = other; }
@@ -76,59 +47,9 @@ void JobCore::restore(JobState state) {
   names_.restored();
 }
 
-// Each part that takes it, in this order: who knows what it is about, before who decides what follows.
-template <class Event>
-void JobCore::hear(const Event& event) {
-  give(drills_, event);
-  give(end_, event);
-  give(hosts_, event);
-  settle();
-  give(adoption_, event);
-  give(gangs_, event);
-  give(starts_, event);
-  give(standbys_, event);
-  give(wishes_, event);
-  if constexpr (requires { on(event); }) on(event);
-  settle();
-  if (wishes_.take_forgiven()) slots_.forgive();
-  if (wishes_.take_asked()) look_at_hosts();
-}
-
-std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
-  now_ = now;
-  actions_.clear();
-  std::visit([this](const auto& e) { hear(e); }, event);
-  std::size_t before = 0;
-  std::size_t rounds = 0;
-  do {
-    MONARCH_ASSERT_BECAUSE(++rounds < kMostRounds, "what is done for those who wait comes to an end");
-    // Whatever was done may be what others waited for, also what was done for these.
-    waits_due_ = waits_due_ || actions_.size() > before;
-    before = actions_.size();
-    look_at_waits();
-    adoption_.look();
-    look_at_end();
-    tend_beside();
-  } while (waits_due_ || actions_.size() > before);
-  gangs_.end_step();
-  reminders_.tend();
-  return std::move(actions_);
-}
-
 template <class Visit>
 void JobCore::each_time(Visit& visit) const {
-  crews_.each_time(visit);
-  drills_.each_time(visit);
-  last_words_.each_time(visit);
-  end_.each_time(visit);
-  requests_.each_time(visit);
-  adoption_.each_time(visit);
-  hosts_.each_time(visit);
-  gangs_.each_time(visit);
-  preparations_.each_time(visit);
-  standbys_.each_time(visit);
-  slots_.each_time(visit);
-  reminders_.each_time(visit);
+  std::apply([&visit](const auto&... part) { (part.each_time(visit), ...); }, all_with_times());
 }
 
 Instant JobCore::next_deadline() const {
@@ -169,19 +90,6 @@ void JobCore::on(const DeadlinePassed&) {
   reminders_.look_at_times();
   // Whoever waits for a time has it looked at: a back-off, a fence, a pause between requests.
   waits_due_ = true;
-}
-
-// Of a crew beside the gangs.
-void JobCore::on(const RankChanged& event) {
-  if (basis_.has_rank(event.report.process.rank) || !judge(basis_, event.host, event.report).counts()) return;
-  const CrewPlace place = *crew_of(spec_, event.report.process.rank);
-  const bool lived = lives(crews_.at(place.key).members[place.index].stage);
-  if (lived && event.report.phase == RankPhase::kWedged) hosts_.wedged(event, crews_.name_of(place.key));
-  if (place.key.mesh == prepare_mesh(spec_)) {
-    preparations_.heard(place, event.report);
-  } else {
-    standbys_.heard(place, event.host, event.report);
-  }
 }
 
 // What nobody could say or hear while we were away is not held against anybody. Limits of the job's own time stay as

@@ -9,6 +9,7 @@
 //
 // Thread: one; no locks. Lifetime: the job's.
 
+#include <tuple>
 #include <vector>
 
 #include "supervisor/core/accounts/adoption.h"
@@ -80,6 +81,10 @@ class JobCore {
   void on(const PeopleTold& event);
   template <class Visit>
   void each_time(Visit& visit) const;
+  auto all_with_times() const {
+    return std::tie(crews_, drills_, last_words_, end_, requests_, adoption_, hosts_, gangs_, preparations_, standbys_,
+                    slots_, reminders_);
+  }
 
   // job_core_settle.cc
   void settle();

@@ -1,11 +1,73 @@
-// What machines hand on, and who looks after whom: the order in which it is done, and why.
+// Who is told of an event, what machines hand on, and who is looked after: in which order, and why.
 
 #include <utility>
 
 #include "supervisor/core/job/job_core.h"
+#include "transport/base/assert.h"
 #include "transport/base/text.h"
 
 namespace monarch {
+
+namespace {
+
+// Of one step. Two or three are usual; a chain may have as many as there are hosts.
+constexpr std::size_t kMostRounds = 100'000;
+
+template <class Part, class Event>
+void give(Part& part, const Event& event) {
+  if constexpr (requires { part.on(event); }) part.on(event);
+}
+
+}  // namespace
+
+// Each part that takes it, in this order: who knows what it is about, before who decides what follows.
+template <class Event>
+void JobCore::hear(const Event& event) {
+  give(drills_, event);
+  give(end_, event);
+  give(hosts_, event);
+  settle();
+  give(adoption_, event);
+  give(gangs_, event);
+  give(starts_, event);
+  give(standbys_, event);
+  give(wishes_, event);
+  if constexpr (requires { on(event); }) on(event);
+  settle();
+  if (wishes_.take_forgiven()) slots_.forgive();
+  if (wishes_.take_asked()) look_at_hosts();
+}
+
+std::vector<Action> JobCore::step(const CoreEvent& event, Instant now) {
+  now_ = now;
+  actions_.clear();
+  std::visit([this](const auto& e) { hear(e); }, event);
+  std::size_t before = 0;
+  std::size_t rounds = 0;
+  do {
+    MONARCH_ASSERT_BECAUSE(++rounds < kMostRounds, "what is done for those who wait comes to an end");
+    // Whatever was done may be what others waited for, also what was done for these.
+    waits_due_ = waits_due_ || actions_.size() > before;
+    before = actions_.size();
+    look_at_waits();
+    adoption_.look();
+    look_at_end();
+    tend_beside();
+  } while (waits_due_ || actions_.size() > before);
+  gangs_.end_step();
+  reminders_.tend();
+  return std::move(actions_);
+}
+
+// Beside the gangs, which have their own.
+void JobCore::on(const RankChanged& event) {
+  if (basis_.has_rank(event.report.process.rank) || !judge(basis_, event.host, event.report).counts()) return;
+  const CrewPlace place = *crew_of(spec_, event.report.process.rank);
+  const bool lived = lives(crews_.at(place.key).members[place.index].stage);
+  if (lived && event.report.phase == RankPhase::kWedged) hosts_.wedged(event, crews_.name_of(place.key));
+  const bool prepares = place.key.mesh == prepare_mesh(spec_);
+  prepares ? preparations_.heard(place, event.report) : standbys_.heard(place, event.host, event.report);
+}
 
 // Until nothing is left. Who is lost comes first: what follows may have been decided with hosts that are gone.
 void JobCore::settle() {

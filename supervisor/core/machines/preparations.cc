@@ -26,6 +26,7 @@ std::string folder_of_preparation(const std::vector<MeshTexts>& texts, const Ref
 Preparations::Preparations(const CoreBasis& basis, std::vector<Preparation>& mine, Crews& crews)
     : basis_(basis), mine_(mine), crews_(crews) {
   crews_.serve(prepare_mesh(basis.spec), *this);
+  mine_.resize(crew_count(basis.spec, prepare_mesh(basis.spec)));
 }
 
 PrepareStage Preparations::stage(HostId host) const {

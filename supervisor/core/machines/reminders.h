@@ -14,7 +14,9 @@ namespace monarch {
 
 class Reminders {
  public:
-  Reminders(const CoreBasis& basis, ReminderState& mine) : basis_(basis), mine_(mine) {}
+  Reminders(const CoreBasis& basis, ReminderState& mine) : basis_(basis), mine_(mine) {
+    for (const MeshSpec& mesh : basis.spec.meshes) mine_.gangs.emplace_back(mesh.gangs());
+  }
   void look_at_times();
   // At the end of a step: who waits since now.
   void tend();

@@ -30,7 +30,9 @@ class Slots {
         hosts_(hosts),
         last_words_(last_words),
         requests_(requests),
-        end_(end) {}
+        end_(end) {
+    mine_ = placement.slots();
+  }
 
   // Every slot on a host that serves, and as many spares as the spec asks for, while the pool has hosts.
   void fill();

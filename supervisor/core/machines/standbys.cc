@@ -25,6 +25,7 @@ Duration backoff(std::uint32_t failures) {
 Standbys::Standbys(const CoreBasis& basis, std::vector<std::vector<StandbyState>>& mine, Crews& crews)
     : basis_(basis), mine_(mine), crews_(crews) {
   for (std::uint32_t m = 0; m < basis.spec.meshes.size(); ++m) crews_.serve(standby_mesh(basis.spec, MeshId(m)), *this);
+  for (const MeshSpec& mesh : basis.spec.meshes) mine_.emplace_back(mesh.standby_gangs);
 }
 
 void Standbys::tend() {

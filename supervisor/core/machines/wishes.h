@@ -16,7 +16,9 @@ namespace monarch {
 class Wishes {
  public:
   Wishes(const CoreBasis& basis, HeldRanks& mine, Gangs& gangs, CoreHosts& hosts)
-      : basis_(basis), mine_(mine), gangs_(gangs), hosts_(hosts) {}
+      : basis_(basis), mine_(mine), gangs_(gangs), hosts_(hosts) {
+    mine_.held.resize(basis.spec.meshes.size());
+  }
 
   void on(const OperatorAsked& event);
   void on(const HoldAsked& event);
