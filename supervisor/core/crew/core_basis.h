@@ -57,7 +57,10 @@ struct CoreFacts {
   const RankState& rank(RankId id) const { return state.meshes[id.mesh.value()].ranks[id.rank.value()]; }
   const Crew& crew(MeshId mesh, GangId gang) const { return crew_in(state, mesh, gang); }
   // The gang's that this rank of the spec is of, and what it is in it.
-  const Crew& crew_with(RankId id) const { return crew(id.mesh, mesh(id.mesh).gang_of(id.rank)); }
+  const Crew& crew_with(RankId id) const {
+    const std::vector<Crew>& gangs = state.crews[id.mesh.value()];
+    return gangs[id.rank.value() / gangs.front().members.size()];
+  }
   const CrewMember& member(RankId id) const {
     const Crew& of = crew_with(id);
     return of.members[id.rank.value() % of.members.size()];

@@ -15,6 +15,13 @@ namespace monarch {
 
 using GangOf = std::pair<MeshId, GangId>;
 
+// It has a standby's place, and every rank has passed its gate, or has ended.
+struct PlacedGang {
+  MeshId mesh;
+  GangId gang;
+  std::vector<CrewMember> members;
+};
+
 inline constexpr std::size_t kLemonLosses = 3;  // within the window of `reallocate`
 
 // From the worker's key to its hello: two round trips, on a machine that may be busy starting.

@@ -23,13 +23,6 @@
 
 namespace monarch {
 
-// It has a standby's place, and every rank has passed its gate, or has ended.
-struct PlacedGang {
-  MeshId mesh;
-  GangId gang;
-  std::vector<CrewMember> members;
-};
-
 class Gangs {
  public:
   Gangs(const CoreBasis& basis, std::vector<MeshState>& mine, Crews& crews, CoreHosts& hosts, Drills& drills,

@@ -90,7 +90,6 @@ class CoreHosts {
   void look_at_late();
   void returned();
 
-  bool has_news() const { return !news_.empty(); }
   std::vector<HostNews> take_news() { return std::exchange(news_, {}); }
 
   template <class Visit>

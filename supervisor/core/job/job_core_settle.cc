@@ -18,6 +18,13 @@ void give(Part& part, const Event& event) {
   if constexpr (requires { part.on(event); }) part.on(event);
 }
 
+// False: there was nothing to do.
+template <class List, class Act>
+bool done(const List& list, Act act) {
+  for (const auto& one : list) act(one);
+  return !list.empty();
+}
+
 }  // namespace
 
 // Each part that takes it, in this order: who knows what it is about, before who decides what follows.
@@ -71,32 +78,16 @@ void JobCore::on(const RankChanged& event) {
 
 // Until nothing is left. Who is lost comes first: what follows may have been decided with hosts that are gone.
 void JobCore::settle() {
+  const auto give_up = [this](HostId id) { hosts_.give_up(id); };
   bool more = true;
   while (std::exchange(more, false)) {
-    for (const HostNews& news : hosts_.take_news()) {
-      take(news);
-      more = true;
-    }
-    for (const PlacedGang& placed : gangs_.take_placed()) {
-      standbys_.is_placed(placed.mesh, placed.gang, placed.members);
-      more = true;
-    }
-    for (const GangOf& left : standbys_.take_left()) {
-      gangs_.give_up_reservation(left.first, left.second);
-      more = true;
-    }
-    for (const HostId id : preparations_.take_stuck()) {
-      hosts_.give_up(id);
-      more = true;
-    }
-    for (const HostId id : standbys_.take_stuck()) {
-      hosts_.give_up(id);
-      more = true;
-    }
-    for (const GangOf& gang : gangs_.take_waiting()) {
-      standby_takes(gang.first, gang.second);
-      more = true;
-    }
+    more = done(hosts_.take_news(), [this](const HostNews& news) { take(news); }) || more;
+    more = done(gangs_.take_placed(), [this](const PlacedGang& gang) { standbys_.is_placed(gang); }) || more;
+    more = done(standbys_.take_left(), [this](GangOf gang) { gangs_.give_up_reservation(gang.first, gang.second); }) ||
+           more;
+    more = done(preparations_.take_stuck(), give_up) || more;
+    more = done(standbys_.take_stuck(), give_up) || more;
+    more = done(gangs_.take_waiting(), [this](GangOf gang) { standby_takes(gang.first, gang.second); }) || more;
   }
   // A gang may have waited for these hosts.
   const bool freed = preparations_.take_freed();

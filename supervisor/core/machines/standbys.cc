@@ -188,7 +188,8 @@ std::vector<HostId> Standbys::give(MeshId m, std::uint32_t s, GangId g) {
 
 // Its processes are that gang's, but for those that were stopped before they became anything: these wait on, and have
 // to end before anything starts there (I18).
-void Standbys::is_placed(MeshId m, GangId g, const std::vector<CrewMember>& became) {
+void Standbys::is_placed(const PlacedGang& gang) {
+  const auto& [m, g, became] = gang;
   const std::optional<std::uint32_t> s = standby_of(basis_, m, g);
   if (!s) return;
   for (std::size_t i = 0; i < became.size(); ++i) {

@@ -42,7 +42,7 @@ class Standbys final : public CrewKind {
   // It takes this gang's place; its hosts.
   std::vector<HostId> give(MeshId mesh, std::uint32_t standby, GangId gang);
   // Every rank of the gang has passed its gate, or has ended.
-  void is_placed(MeshId mesh, GangId gang, const std::vector<CrewMember>& became);
+  void is_placed(const PlacedGang& gang);
 
   template <class Visit>
   void each_time(Visit& visit) const {
