@@ -16,8 +16,8 @@ QUICK = {"heartbeat": "200ms", "suspect_after": "600ms", "lost_after": "1s", "le
 
 
 class Prepare(recovery.RecoveryTest):
-    def warming(self, script, spares=1, **spare_keys):
-        prepare = ["/bin/sh", "-c", MARKED + script]
+    def warming(self, script, spares=1, before="", **spare_keys):
+        prepare = ["/bin/sh", "-c", before + MARKED + script]
         local = {"hosts": 1 + spares, "spares": {"count": spares, "prepare": prepare, **spare_keys}}
         return self.running(hosts=1, local=local, reallocate={"max": 4}, **QUICK)
 
@@ -103,7 +103,8 @@ class Prepare(recovery.RecoveryTest):
         self.end_well(run)
 
     def test_what_still_warms_is_ended_with_the_job(self):
-        run = self.warming("trap ': > told; exit 0' TERM; while :; do sleep 0.1; done\n")
+        # It is marked once it would hear of its end.
+        run = self.warming("while :; do sleep 0.1; done\n", before="trap ': > told; exit 0' TERM\n")
         self.warm_pid("v2")
         self.end_well(run)
         self.assertTrue(os.path.exists(self.path("work", "told")))
