@@ -112,7 +112,7 @@ LauncherHandlers Hosts::launcher_handlers() {
 
 void Hosts::adopt() {
   for (std::uint32_t i = 0; i < shared_.core.state().hosts.size(); ++i) {
-    const HostState& host = shared_.core.state().hosts[i];
+    const HostState& host = shared_.core.facts().host(HostId(i));
     const bool gone = is_cold(host.phase) || is_out(host.phase);
     if (is_joined(host.phase)) workers_.links().expect_again(HostId(i));
     if (gone) continue;
@@ -125,7 +125,7 @@ void Hosts::adopt() {
 void Hosts::destroy(HostId host) {
   // The worker's end was told while this order waited for the disk, and another launch was ordered since: a second word
   // of that end would be taken for the end of the next worker.
-  const HostState& state = shared_.core.state().hosts[host.value()];
+  const HostState& state = shared_.core.facts().host(host);
   if (is_launching(state.phase) && !state.unproven) return;
   workers_.links().tell_steps(host);
   workers_.links().stop_expecting(host);
@@ -154,7 +154,7 @@ Bootstrap Hosts::bootstrap_for(HostId host) const {
   const CheckpointSpec& checkpoints = shared_.spec().checkpoints;
   if (checkpoints.peer > 0) bootstrap.checkpoint_memory = checkpoints.memory;
   bootstrap.post = shared_.spec().calls;
-  bootstrap.worker = worker_number(shared_.term(), shared_.core.state().hosts[host.value()].launched_at);
+  bootstrap.worker = worker_number(shared_.term(), shared_.core.facts().host(host).launched_at);
   const PortSpan ports = vault_ports(shared_.spec());
   bootstrap.first_port = ports.first;
   bootstrap.last_port = ports.last;
@@ -199,7 +199,7 @@ void Hosts::look_who_has_joined() {
   std::vector<HostId> joined;
   std::vector<HostId> out;
   for (const auto& [host, since] : launches_.under_way()) {
-    const auto phase = shared_.core.state().hosts[host.value()].phase;
+    const auto phase = shared_.core.facts().host(host).phase;
     if (is_joined(phase)) joined.push_back(host);
     if (!is_launching(phase) && !is_launched(phase)) out.push_back(host);
   }
@@ -208,7 +208,7 @@ void Hosts::look_who_has_joined() {
 }
 
 void Hosts::launch_now(HostId host) {
-  if (shared_.core.state().hosts[host.value()].losses > 0) launcher_->check_first(host);
+  if (shared_.core.facts().host(host).losses > 0) launcher_->check_first(host);
   launcher_->launch(host, bootstrap_for(host));
 }
 
@@ -238,7 +238,7 @@ void Hosts::on_health(const HostVerdict& verdict) {
 
 // That its worker is gone is the launcher's to prove, and to tell.
 void Hosts::on_seen(HostId host, const SecondPath& seen) {
-  if (!is_joined(shared_.core.state().hosts[host.value()].phase)) return;
+  if (!is_joined(shared_.core.facts().host(host).phase)) return;
   (void)shared_.decide(PeopleTold{.event = told_of(shared_.name_of(host), seen)});
   if (worker_is_gone(seen)) launcher_->destroy(host);
 }
@@ -254,7 +254,7 @@ void Hosts::on_pressure(HostId host, const HostPressure& pressure) {
 // Nothing new starts on one that is drained; what runs on one that is down for who gave it ends as soon as it is back
 // there, and goes elsewhere before, if there is a host for it.
 void Hosts::on_node_seen(HostId host, const SeenNode& seen) {
-  const HostState& state = shared_.core.state().hosts[host.value()];
+  const HostState& state = shared_.core.facts().host(host);
   const std::string& name = shared_.name_of(host);
   const std::string& giver = shared_.spec().launch.facts().batch_system;
   if (seen.sight == NodeSight::kWell) {
@@ -285,11 +285,11 @@ void Hosts::on_end_foreseen(const EndForeseen& event) {
 }
 
 bool Hosts::runs_something(HostId host) const {
-  if (!is_joined(shared_.core.state().hosts[host.value()].phase)) return false;
+  if (!is_joined(shared_.core.facts().host(host).phase)) return false;
   for (std::uint32_t m = 0; m < shared_.core.state().meshes.size(); ++m) {
     const GangRange here = shared_.core.placement().gangs_on(MeshId(m), host);
     for (std::uint32_t g = here.first; g < here.first + here.count; ++g) {
-      const auto phase = shared_.core.state().meshes[m].gangs[g].phase;
+      const auto phase = shared_.core.facts().gang(MeshId(m), GangId(g)).phase;
       if (runs(phase)) return true;
     }
   }
@@ -299,7 +299,7 @@ bool Hosts::runs_something(HostId host) const {
 // One that is connected, and has nothing to do.
 bool Hosts::has_free_host() const {
   for (std::uint32_t i = 0; i < shared_.core.state().hosts.size(); ++i) {
-    const HostState& host = shared_.core.state().hosts[i];
+    const HostState& host = shared_.core.facts().host(HostId(i));
     const bool serves =
         is_joined(host.phase) && host.standing == HostStanding::kGood && !host.wedged && !host.doubted && !host.failing;
     if (serves && !shared_.core.placement().holds_ranks(HostId(i))) return true;

@@ -329,8 +329,9 @@ void Workers::complete(Verdict& verdict) const {
   for (std::uint32_t m = 0; m < shared_.spec().meshes.size() && cause.rank; ++m) {
     if (shared_.spec().meshes[m].name != cause.mesh) continue;
     unkept = relay_->unkept_tail({MeshId(m), Rank(*cause.rank)}, cause.generation);
-    written =
-        shared_.core.state().meshes[m].ranks[*cause.rank].stderr_bytes;  // of the last generation, as the cause is
+    written = shared_.core.facts()
+                  .rank({MeshId(m), Rank(*cause.rank)})
+                  .stderr_bytes;  // of the last generation, as the cause is
   }
   add_last_words(shared_.files.log_directory(), unkept, written, cause);
 }
@@ -351,7 +352,7 @@ void Workers::add_to(JobStatus& status) const {
       }
     }
     shown.daemon_starts = links_->daemon_starts(host);
-    if (is_joined(shared_.core.state().hosts[i].phase)) shown.pressure = links_->pressure(host);
+    if (is_joined(shared_.core.facts().host(HostId(i)).phase)) shown.pressure = links_->pressure(host);
     if (shown.pressure) shown.shortage = shortage_of(*shown.pressure);
     if (const std::string failure = losses_.failure(host); !failure.empty()) {
       shown.shortage += text(shown.shortage.empty() ? "" : ", ", "output is in no file: ", printable(failure));

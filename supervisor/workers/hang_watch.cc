@@ -26,7 +26,7 @@ constexpr Duration kUnwatchedAfter = Duration::seconds(60);
 
 HangWatch::HangWatch(const JobCore& core, HangWatchHandlers handlers)
     : core_(core), handlers_(std::move(handlers)), watch_(core.spec(), [&core](RankId id) {
-        const RankState& rank = core.state().meshes[id.mesh.value()].ranks[id.rank.value()];
+        const RankState& rank = core.facts().rank(id);
         return lives(core.facts().member(id).stage) && !rank.reaped;
       }) {
   for (std::uint32_t m = 0; m < core.spec().meshes.size(); ++m) {
@@ -77,7 +77,7 @@ void HangWatch::tell_standstill(HostId host, const RankReport& report, Instant n
 bool HangWatch::is_stopping(RankId rank) const {
   const MeshId mesh = rank.mesh;
   const GangId g = core_.spec().meshes[mesh.value()].gang_of(rank.rank);
-  const auto phase = core_.state().meshes[mesh.value()].gangs[g.value()].phase;
+  const auto phase = core_.facts().gang(mesh, g).phase;
   return has_ranks(phase) && !runs(phase);
 }
 

@@ -107,7 +107,7 @@ void RosterDesk::pass_on(HostId host, const PostReport& report) {
 
 void RosterDesk::hear(HostId host, const PostReport& report) {
   pass_on(host, report);
-  if (!is_joined(core_.state().hosts[host.value()].phase)) return;
+  if (!is_joined(core_.facts().host(host).phase)) return;
   if (ports_.hear(host, report.port, options_.now()) != ServantPorts::Heard::kSame) changed();
   if (!durable_ || report.port == 0) return;
   if (report.roster_term == durable_->term && report.roster_number >= durable_->number) return;

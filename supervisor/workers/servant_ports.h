@@ -54,7 +54,7 @@ class ServantPorts {
     std::optional<Instant> absent;  // since when beats say that there is none
     bool gone = false;
   };
-  std::uint64_t incarnation_of(HostId host) const { return core_.state().hosts[host.value()].incarnation; }
+  std::uint64_t incarnation_of(HostId host) const { return core_.facts().host(host).incarnation; }
 
   const JobCore& core_;
   std::optional<Instant> returned_;

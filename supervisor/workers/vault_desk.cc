@@ -35,13 +35,13 @@ VaultView VaultDesk::view(const Look& look) const {
 }
 
 void VaultDesk::hear(HostId host, const VaultReport& report, Instant now) {
-  if (!is_joined(core_.state().hosts[host.value()].phase)) return;
+  if (!is_joined(core_.facts().host(host).phase)) return;
   const ServantPorts::Heard heard = ports_.hear(host, report.port, now);
   stale_ = stale_ || heard != ServantPorts::Heard::kSame;
   if (report.port == 0) return;
   first_port_ = first_port_ || heard == ServantPorts::Heard::kFirst;
   // A worker that was launched anew has a vault of its own.
-  const std::uint64_t incarnation = core_.state().hosts[host.value()].incarnation;
+  const std::uint64_t incarnation = core_.facts().host(host).incarnation;
   if (vaults_[host.value()].incarnation != incarnation) vaults_[host.value()] = Vault{.incarnation = incarnation};
   look_again(now);
   if (look_.number == 0 || !ports_.whole(now)) return;

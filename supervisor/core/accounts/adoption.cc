@@ -28,7 +28,7 @@ void Adoption::begin() {
   mine_.returned_at = basis_.now;
   mine_.awaited.clear();
   for (std::uint32_t i = 0; i < basis_.state.hosts.size(); ++i) {
-    if (is_joined(basis_.state.hosts[i].phase)) mine_.awaited.emplace_back(i);
+    if (is_joined(basis_.host(HostId(i)).phase)) mine_.awaited.emplace_back(i);
   }
   const std::size_t awaited = mine_.awaited.size();
   mine_.adopting = awaited > 0;

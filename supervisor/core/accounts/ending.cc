@@ -214,8 +214,8 @@ void Ending::finish() {
   }
   MONARCH_ASSERT(mine_.verdict.has_value());
   for (std::size_t i = 0; i < basis_.hosts.size(); ++i) {
-    if (basis_.state.hosts[i].phase == HostPhase::kLost || basis_.state.hosts[i].wedged ||
-        basis_.state.hosts[i].unproven) {
+    if (basis_.host(HostId(i)).phase == HostPhase::kLost || basis_.host(HostId(i)).wedged ||
+        basis_.host(HostId(i)).unproven) {
       mine_.verdict->left_behind.push_back(basis_.hosts[i].name);
     }
   }

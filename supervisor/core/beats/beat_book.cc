@@ -33,12 +33,12 @@ std::string BeatBook::cut(std::string words) {
 }
 
 bool BeatBook::is_known(HostId host, std::uint64_t incarnation) const {
-  return incarnation == core_.state().hosts[host.value()].incarnation;
+  return incarnation == core_.facts().host(host).incarnation;
 }
 
 // One that was given up may live on, and hold the link that it had: it neither joins nor ends in the new one's place.
 bool BeatBook::is_known(HostId host, const Hello& hello) const {
-  return hello.keeper_pid == core_.state().hosts[host.value()].keeper_pid;
+  return hello.keeper_pid == core_.facts().host(host).keeper_pid;
 }
 
 void BeatBook::on_hello(HostId host, const Hello& hello, bool same_clock, Instant now) {
@@ -46,19 +46,19 @@ void BeatBook::on_hello(HostId host, const Hello& hello, bool same_clock, Instan
   peer.greeted = true;
   // It only grows, and its keeper stops at a few: more are no starts (I22).
   const bool may_be_so = hello.daemon_starts > 1 && hello.daemon_starts <= kMostStarts;
-  if (may_be_so && hello.daemon_starts > core_.state().hosts[host.value()].daemon_starts) {
+  if (may_be_so && hello.daemon_starts > core_.facts().host(host).daemon_starts) {
     (void)handlers_.decide(DaemonStarted{.host = host, .start = hello.daemon_starts});
   }
   peer.daemon_starts = hello.daemon_starts;
   if (same_clock) liveness_.same_clock(host);
-  if (!is_launched(core_.state().hosts[host.value()].phase)) return;
+  if (!is_launched(core_.facts().host(host).phase)) return;
   (void)handlers_.decide(WorkerJoined{.host = host, .incarnation = hello.incarnation});
   expect(host, now);
 }
 
 // Once for each worker (I22).
 void BeatBook::on_keeper_gone(HostId host) {
-  const HostState& state = core_.state().hosts[host.value()];
+  const HostState& state = core_.facts().host(host);
   if (is_joined(state.phase) && !state.failing) (void)handlers_.decide(WorkerFailing{.host = host});
 }
 
@@ -97,7 +97,7 @@ BeatBook::Answer BeatBook::on_beat(HostId host, const Beat& beat, Instant now) {
     if (!handlers_.on_report || !core_.facts().has_rank(report.process.rank)) continue;
     if (judge(core_.facts(), host, report).of == ReportOf::kOfNow) handlers_.on_report(host, report, beat.sent_at);
   }
-  const HostState& known = core_.state().hosts[host.value()];
+  const HostState& known = core_.facts().host(host);
   if (is_awaited(core_.state(), host) && is_joined(known.phase)) {
     (void)handlers_.decide(WorkerJoined{.host = host, .incarnation = known.incarnation});
   }

@@ -58,7 +58,7 @@ void BeatBook::tell_hold() {
 
 // A host alone may be out of its mind, or somebody else's: its word ends its own part in the job, and not the job.
 void BeatBook::on_later_term(HostId host, Term term, Instant now) {
-  const auto phase = core_.state().hosts[host.value()].phase;
+  const auto phase = core_.facts().host(host).phase;
   if (!is_launched(phase) && !is_joined(phase)) return;
   if (claims_.claim(host, term, now)) {
     if (handlers_.on_claim) handlers_.on_claim(host, term);

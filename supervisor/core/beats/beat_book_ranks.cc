@@ -125,7 +125,7 @@ void BeatBook::note_step(HostId host, const RankReport& report) {
   const RankProgress& said = report.progress;
   if (!said.first || report.phase != RankPhase::kRunning || !core_.facts().has_rank(report.process.rank)) return;
   const GangId gang = core_.spec().meshes[report.process.rank.mesh.value()].gang_of(report.process.rank.rank);
-  const GangState& state = core_.state().meshes[report.process.rank.mesh.value()].gangs[gang.value()];
+  const GangState& state = core_.facts().gang(report.process.rank.mesh, gang);
   if (!is_running(state.phase) ||
       core_.facts().crew(report.process.rank.mesh, gang).generation != report.process.generation)
     return;
@@ -150,7 +150,7 @@ void BeatBook::tell_steps(HostId host) {
     const std::optional<std::uint64_t>& step = known.report.progress.step;
     if (!step || !core_.facts().has_rank(id)) continue;
     const GangId gang = core_.spec().meshes[id.mesh.value()].gang_of(id.rank);
-    const GangState& state = core_.state().meshes[id.mesh.value()].gangs[gang.value()];
+    const GangState& state = core_.facts().gang(id.mesh, gang);
     const Generation generation = core_.facts().crew(id.mesh, gang).generation;
     if (generation != known.report.process.generation || state.reached >= step) continue;
     GangStep& heard = furthest[{id.mesh, gang}];

@@ -55,7 +55,7 @@ Verdict blame_host(const CoreFacts& job, const GangState& state) {
   FirstCause& cause = verdict.cause;
   cause.kind = CauseKind::kHost;
   cause.host = job.hosts[(state.host_lost ? state.lost_host : state.ends.front().host).value()].name;
-  const HostState* lost = state.host_lost ? &job.state.hosts[state.lost_host.value()] : nullptr;
+  const HostState* lost = state.host_lost ? &job.host(state.lost_host) : nullptr;
   cause.summary = lost != nullptr && lost->wedged
                       ? text("host ", cause.host, " is wedged: a process on it does not end after SIGKILL")
                   : lost != nullptr ? text("host ", cause.host, " was lost: ", lost->lost_because)
@@ -153,15 +153,15 @@ Verdict blame_hosts(const CoreFacts& job) {
   const std::vector<std::uint32_t> empty = empty_slots(job);
   MONARCH_ASSERT(!empty.empty());
   const HostId first = job.state.slots[empty.front()];
-  const auto& failure = job.state.hosts[first.value()].failure;
-  if (!failure) return blame_left_host(job.hosts[first.value()].name, job.state.hosts[first.value()].lost_because);
+  const auto& failure = job.host(first).failure;
+  if (!failure) return blame_left_host(job.hosts[first.value()].name, job.host(first).lost_because);
   std::vector<std::string> names, kinds;
   std::size_t failed = 0;
   bool only_keys = true;
   bool only_lack = true;
   bool alike = true;
   for (std::size_t i = 0; i < job.state.hosts.size(); ++i) {
-    const auto& other = job.state.hosts[i].failure;
+    const auto& other = job.host(HostId(i)).failure;
     if (!other) continue;
     only_keys = only_keys && is_host_key(other->kind);
     only_lack = only_lack && other->kind == LaunchFailureKind::kResources;
@@ -195,7 +195,7 @@ Verdict blame_hosts(const CoreFacts& job) {
 void tell_failed_hosts(const CoreFacts& job, Verdict& verdict) {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < job.state.hosts.size(); ++i) {
-    const auto& failure = job.state.hosts[i].failure;
+    const auto& failure = job.host(HostId(i)).failure;
     if (!failure) continue;
     HostFailure told{.host = job.hosts[i].name,
                      .kind = name_of(failure->kind),

@@ -122,7 +122,7 @@ std::optional<Reserve> GangOrders::reserve_of(const CrewKey& key, std::size_t ho
 Reserve reserve_message(const CoreFacts& job, const CrewKey& key, HostId where) {
   const auto& [mesh, g] = key;
   Reserve message = ports_to_hold({job.mesh(mesh), job.placement, job.crew(mesh, g)}, mesh, g, where);
-  const HostInventory& has = job.state.hosts[where.value()].inventory;
+  const HostInventory& has = job.host(where).inventory;
   const Share share = job.resources.gpus_of(mesh, job.placement.range_of(mesh, g, where));
   for (std::uint32_t i = share.first; i < share.first + share.count && i < has.gpus.size(); ++i) {
     message.gpus.push_back(has.gpus[i].uuid);

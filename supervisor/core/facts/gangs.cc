@@ -65,15 +65,13 @@ std::string unready_text(const CoreFacts& job, RankId id) {
 
 bool fence_done(const CoreFacts& job, MeshId mesh, GangId g) {
   const GangState& state = job.gang(mesh, g);
-  return state.not_before <= job.now && std::all_of(state.fenced_by.begin(), state.fenced_by.end(), [&job](HostId id) {
-           return job.state.hosts[id.value()].fence <= job.now;
-         });
+  return state.not_before <= job.now && std::all_of(state.fenced_by.begin(), state.fenced_by.end(),
+                                                    [&job](HostId id) { return job.host(id).fence <= job.now; });
 }
 
 bool lacks_host(const CoreFacts& job, MeshId mesh, GangId g) {
   const std::vector<HostId> hosts = job.placement.hosts_of(mesh, g);
-  return std::any_of(hosts.begin(), hosts.end(),
-                     [&job](HostId id) { return !is_joined(job.state.hosts[id.value()].phase); });
+  return std::any_of(hosts.begin(), hosts.end(), [&job](HostId id) { return !is_joined(job.host(id).phase); });
 }
 
 bool all_ended_well(const CoreFacts& job, MeshId mesh, GangId g) {
@@ -102,7 +100,7 @@ std::string parked_text(const CoreFacts& job) {
   std::vector<std::string> parked;
   for (std::size_t m = 0; m < job.state.meshes.size(); ++m) {
     for (std::size_t g = 0; g < job.state.meshes[m].gangs.size(); ++g) {
-      if (!is_parked(job.state.meshes[m].gangs[g].phase)) continue;
+      if (!is_parked(job.gang(MeshId(m), GangId(g)).phase)) continue;
       parked.push_back(text(job.spec.meshes[m].name, " gang ", g));
     }
   }
@@ -163,7 +161,7 @@ std::optional<TimeBin> bin_of(const GangState& gang) {
 std::string missing_at_start(const CoreFacts& job) {
   std::vector<std::string> hosts;
   for (std::uint32_t i = 0; i < job.hosts.size(); ++i) {
-    const auto phase = job.state.hosts[i].phase;
+    const auto phase = job.host(HostId(i)).phase;
     if (!is_taken(job, HostId(i))) continue;  // nobody waits for a spare
     if (is_launching(phase)) hosts.push_back(text(job.hosts[i].name, " (its worker has not started)"));
     if (is_launched(phase)) hosts.push_back(text(job.hosts[i].name, " (its worker has not called back)"));

@@ -35,12 +35,12 @@ bool is_left(const HostState& host) {
 }
 
 bool is_in_queue(const CoreFacts& job, HostId id) {
-  const HostState& state = job.state.hosts[id.value()];
+  const HostState& state = job.host(id);
   return job.spec.is_on_request(id) && is_launching(state.phase) && state.name.empty();
 }
 
 bool is_free_to_launch(const CoreFacts& job, HostId id) {
-  const HostState& state = job.state.hosts[id.value()];
+  const HostState& state = job.host(id);
   return is_cold(state.phase) && state.standing == HostStanding::kGood &&
          (may_request(job) || !job.spec.is_on_request(id));
 }
@@ -52,7 +52,7 @@ bool serves_gangs(const CoreFacts& job, HostId id) {
   for (std::uint32_t m = 0; m < job.state.meshes.size(); ++m) {
     const GangRange here = job.placement.gangs_on(MeshId(m), id);
     for (std::uint32_t g = here.first; g < here.first + here.count; ++g) {
-      if (!has_ended(job.state.meshes[m].gangs[g].phase)) return true;
+      if (!has_ended(job.gang(MeshId(m), GangId(g)).phase)) return true;
     }
   }
   return false;
@@ -65,7 +65,7 @@ bool is_taken(const CoreFacts& job, HostId id) {
     const GangRange here = job.placement.gangs_on(MeshId(m), id);
     for (std::uint32_t g = here.first; g < here.first + here.count; ++g) {
       for (const RankId& r : job.placement.ranks_of(MeshId(m), GangId(g), id)) {
-        if (is_on_its_way(job, r, id) && is_joined(job.state.hosts[id.value()].phase)) return true;
+        if (is_on_its_way(job, r, id) && is_joined(job.host(id).phase)) return true;
       }
     }
   }
@@ -85,13 +85,13 @@ bool lives_alone(const CoreFacts& job, MeshId mesh, GangId g, HostId where) {
 
 // The others do without it: there are as many as the job has slots, and they are connected and lack nothing.
 bool is_lemon(const CoreFacts& job, HostId id) {
-  const HostState& state = job.state.hosts[id.value()];
+  const HostState& state = job.host(id);
   const Duration window = job.spec.supervision.reallocate.window;
   const auto young = [&](Instant at) { return job.now - at < window; };
   if (std::count_if(state.lost_at.begin(), state.lost_at.end(), young) < std::ptrdiff_t{kLemonLosses}) return false;
   std::size_t others = 0;
   for (std::uint32_t i = 0; i < job.state.hosts.size(); ++i) {
-    const HostState& other = job.state.hosts[i];
+    const HostState& other = job.host(HostId(i));
     const bool serves = job.may_serve(HostId(i)) && is_joined(other.phase) && !other.doubted && !other.failure;
     others += i != id.value() && serves ? 1U : 0U;
   }
@@ -127,7 +127,7 @@ bool stands_by_on(const CoreFacts& job, HostId id, std::optional<GangOf> but_for
 bool any_lives_beside(const CoreFacts& job) {
   for (std::uint32_t i = 0; i < job.state.hosts.size(); ++i) {
     const bool runs = prepare_stage(job.state, HostId(i)) == PrepareStage::kRunning;
-    if (runs && is_joined(job.state.hosts[i].phase)) return true;
+    if (runs && is_joined(job.host(HostId(i)).phase)) return true;
   }
   for (std::uint32_t m = 0; m < job.state.standbys.size(); ++m) {
     const std::vector<Crew>& crews = job.state.crews[standby_mesh(job.spec, MeshId(m)).value()];
@@ -174,7 +174,7 @@ bool serves_parked_alone(const CoreFacts& job, HostId id) {
   for (std::uint32_t m = 0; m < job.state.meshes.size(); ++m) {
     const GangRange here = job.placement.gangs_on(MeshId(m), id);
     for (std::uint32_t g = here.first; g < here.first + here.count; ++g) {
-      const auto phase = job.state.meshes[m].gangs[g].phase;
+      const auto phase = job.gang(MeshId(m), GangId(g)).phase;
       if (!is_parked(phase) && !has_ended(phase)) return false;
       if (is_parked(phase) && awaits_own(job, MeshId(m), GangId(g))) return false;
       parked = parked || is_parked(phase);
@@ -193,7 +193,7 @@ bool is_to_end(const CoreFacts& job, HostId id) {
 LaunchFailure lack_of(const CoreFacts& job, HostId id, const std::string& what) {
   return {.kind = LaunchFailureKind::kResources,
           .phase = "reserve",
-          .elapsed = job.now - job.state.hosts[id.value()].launched_at,
+          .elapsed = job.now - job.host(id).launched_at,
           .message = what,
           .words = {},
           .again = {}};

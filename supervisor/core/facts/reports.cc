@@ -21,7 +21,7 @@ Judgement judge_rank(const CoreFacts& job, HostId where, const RankReport& repor
   // Who has the slot by now did not have it when that generation began: its next one waits until this one can act no
   // longer (I3).
   const bool ran = ran_on(crew.places, generation, index_in_gang(job.placement, g, id), where);
-  const HostState& host = job.state.hosts[where.value()];
+  const HostState& host = job.host(where);
   if (ran && generation == crew.generation && place_of(job, id) == where) {
     // A host that is being destroyed gets no more time, even if it is heard of once more; nor does one that kills what
     // runs there.

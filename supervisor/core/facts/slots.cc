@@ -25,7 +25,7 @@ bool has_started(const CoreFacts& job, std::uint32_t slot) {
   for (std::uint32_t m = 0; m < job.state.meshes.size(); ++m) {
     const GangRange here = job.placement.gangs_on(MeshId(m), where);
     for (std::uint32_t g = here.first; g < here.first + here.count; ++g) {
-      const GangState& gang = job.state.meshes[m].gangs[g];
+      const GangState& gang = job.gang(MeshId(m), GangId(g));
       if (!waits(gang.phase) || recovers(gang)) return true;
     }
   }
@@ -38,7 +38,7 @@ bool has_started(const CoreFacts& job, std::uint32_t slot) {
 std::optional<HostId> replacement(const CoreFacts& job) {
   std::optional<HostId> best;
   const auto place = [&job](HostId id) {
-    const HostState& state = job.state.hosts[id.value()];
+    const HostState& state = job.host(id);
     switch (state.phase) {
       case HostPhase::kJoined: return state.doubted ? 7 : order_of_spare(job, id);
       case HostPhase::kLaunched: return 4;
@@ -70,7 +70,7 @@ std::vector<std::uint32_t> empty_slots(const CoreFacts& job) {
 std::vector<Duration> returns(const CoreFacts& job, const std::vector<HostId>& own) {
   std::vector<Duration> waits;
   for (std::uint32_t i = 0; i < job.state.hosts.size(); ++i) {
-    const HostState& state = job.state.hosts[i];
+    const HostState& state = job.host(HostId(i));
     const bool its_own = std::find(own.begin(), own.end(), HostId(i)) != own.end();
     if (is_taken(job, HostId(i)) && !its_own) continue;
     if (job.spec.is_on_request(HostId(i))) continue;  // who knows when anybody is granted?
@@ -114,7 +114,7 @@ FailureFacts facts_of_lost_host(const CoreFacts& job, MeshId mesh, const std::ve
   }
   const auto first = std::find_if(hosts.begin(), hosts.end(), is_out);
   if (first == hosts.end()) return facts;
-  const HostState& host = job.state.hosts[first->value()];
+  const HostState& host = job.host(*first);
   if (is_left(host)) facts.out = "host drained";
   if (host.standing == HostStanding::kQuarantined) facts.out = "host quarantined";
   return facts;

@@ -197,7 +197,7 @@ void Gangs::give_up(MeshId mesh, GangId g, HostId where, const Recovery& why) {
                               text("is parked, the others go on: ", basis_.name_of(where), " is out [", why.rule, "]"));
   }
   Verdict verdict;
-  const HostState& lost = basis_.state.hosts[where.value()];
+  const HostState& lost = basis_.host(where);
   const bool drained = is_left(lost);
   // Of a host that is drained nothing was lost: why its gang has to start again is the cause.
   const bool known = recovers(state) && (state.failure->cause.kind == CauseKind::kHost ||

@@ -41,8 +41,8 @@ void tell_fence(const CoreBasis& job, MeshId mesh, GangId g) {
   Instant until;
   std::vector<std::string> names;
   for (const HostId id : job.gang(mesh, g).fenced_by) {
-    if (job.state.hosts[id.value()].fence <= job.now) continue;
-    until = std::max(until, job.state.hosts[id.value()].fence);
+    if (job.host(id).fence <= job.now) continue;
+    until = std::max(until, job.host(id).fence);
     names.push_back(job.name_of(id));
   }
   if (names.empty()) return;

@@ -52,7 +52,7 @@ class Planner {
  private:
   const GangState& gang_of(RankId id) const {
     const GangId gang = core_.spec().meshes[id.mesh.value()].gang_of(id.rank);
-    return core_.state().meshes[id.mesh.value()].gangs[gang.value()];
+    return core_.facts().gang(id.mesh, gang);
   }
 
   Status check_ranks() const {
@@ -127,7 +127,7 @@ class Planner {
     for (std::uint32_t m = 0; m < core_.state().meshes.size(); ++m) {
       for (std::uint32_t g = 0; g < core_.state().meshes[m].gangs.size(); ++g) {
         if (core_.placement().range_of(MeshId(m), GangId(g), host).count == 0) continue;
-        if (is_meant(core_.state().meshes[m].gangs[g])) return true;
+        if (is_meant(core_.facts().gang(MeshId(m), GangId(g)))) return true;
       }
     }
     return false;
@@ -138,7 +138,7 @@ class Planner {
     std::vector<RankId> ranks;
     for (std::uint32_t m = 0; m < core_.state().meshes.size(); ++m) {
       for (std::uint32_t g = 0; g < core_.state().meshes[m].gangs.size(); ++g) {
-        if (!runs(core_.state().meshes[m].gangs[g].phase)) continue;
+        if (!runs(core_.facts().gang(MeshId(m), GangId(g)).phase)) continue;
         const bool here = std::any_of(hosts.begin(), hosts.end(), [&](HostId host) {
           return core_.placement().range_of(MeshId(m), GangId(g), host).count > 0;
         });
@@ -155,7 +155,7 @@ class Planner {
     std::vector<HostId> left;
     for (const auto& [mesh, gang] : gangs) {
       for (const HostId host : core_.placement().hosts_of(mesh, gang)) {
-        const bool good = core_.state().hosts[host.value()].standing == HostStanding::kGood;
+        const bool good = core_.facts().host(host).standing == HostStanding::kGood;
         if (!good && std::find(left.begin(), left.end(), host) == left.end()) left.push_back(host);
       }
     }
@@ -163,7 +163,7 @@ class Planner {
       for (const RankId& id : gangs_on({host})) {
         if (gangs.contains({id.mesh, core_.spec().meshes[id.mesh.value()].gang_of(id.rank)})) continue;
         const std::string& name = core_.hosts()[host.value()].name;
-        const bool drained = core_.state().hosts[host.value()].standing == HostStanding::kDrained;
+        const bool drained = core_.facts().host(host).standing == HostStanding::kDrained;
         return cannot(text(name, drained ? " is drained" : " is quarantined",
                            ", and another gang goes on there: monarch drain --now ", name, " moves all of them"));
       }
@@ -175,7 +175,7 @@ class Planner {
   std::size_t free_hosts(const std::vector<HostId>& but) const {
     std::size_t free = 0;
     for (std::uint32_t i = 0; i < core_.state().hosts.size(); ++i) {
-      const HostState& host = core_.state().hosts[i];
+      const HostState& host = core_.facts().host(HostId(i));
       const bool serves =
           is_joined(host.phase) || is_launched(host.phase) || is_launching(host.phase) || is_cold(host.phase);
       const bool fit = serves && !host.wedged && !host.shutdown_told && host.standing == HostStanding::kGood;
@@ -247,7 +247,7 @@ class Planner {
     const auto found = hosts();
     if (!found.ok()) return found.error();
     for (const HostId host : *found) {
-      if (core_.state().hosts[host.value()].standing == HostStanding::kDrained) plan_.event.hosts.push_back(host);
+      if (core_.facts().host(host).standing == HostStanding::kDrained) plan_.event.hosts.push_back(host);
     }
     const std::size_t count = plan_.event.hosts.size();
     if (count == 0) return cannot(found->size() == 1 ? "it is not drained" : "none of them is drained");

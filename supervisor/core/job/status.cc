@@ -88,7 +88,7 @@ std::string waiting_name(const JobCore& core, const GangState& gang, MeshId mesh
   if (is_parked(gang.phase)) return "parked";
   if (!recovers(gang)) return "pending";
   const HostId where = core.placement().host_of({mesh, rank});
-  return is_joined(core.state().hosts[where.value()].phase) ? "restarting" : "waiting";
+  return is_joined(core.facts().host(where).phase) ? "restarting" : "waiting";
 }
 
 std::string standing_name(HostStanding standing) {
@@ -110,7 +110,7 @@ std::int64_t returns_in(const HostState& host, Instant now) {
 // What a host is there for. Once the job has ended, what it was there for.
 std::string role_of(const JobCore& core, HostId id) {
   if (core.placement().holds_ranks(id)) return "rank";
-  const HostState& host = core.state().hosts[id.value()];
+  const HostState& host = core.facts().host(id);
   const bool gone = host.phase == HostPhase::kEnded && core.state().phase != JobPhase::kEnded;
   const bool useless = host.failure || host.wedged || host.standing != HostStanding::kGood;
   if (useless || gone || host.phase == HostPhase::kLost) return "none";

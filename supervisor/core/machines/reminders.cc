@@ -23,7 +23,7 @@ Duration milliseconds(Duration exact) { return Duration::milliseconds(exact.coun
 
 // Empty: it is there for this gang. What has no time in it has none.
 std::string why_out(const CoreFacts& job, MeshId mesh, GangId g, HostId id) {
-  const HostState& state = job.state.hosts[id.value()];
+  const HostState& state = job.host(id);
   const std::string& name = job.name_of(id);
   const auto in = [&job](Instant due) { return to_text(milliseconds(std::max(due - job.now, Duration::zero()))); };
   const auto because = [&](const char* otherwise) {
@@ -124,13 +124,13 @@ std::string Reminders::text_of(MeshId mesh, GangId g) const {
   };
   if (is_waiting(state.phase) && !fence_done(basis_, mesh, g)) {
     Instant until = state.not_before;
-    for (const HostId id : state.fenced_by) until = std::max(until, basis_.state.hosts[id.value()].fence);
+    for (const HostId id : state.fenced_by) until = std::max(until, basis_.host(id).fence);
     add(text("its time, in ", to_text(milliseconds(until - basis_.now))), true);
   }
   for (const HostId id : basis_.placement.hosts_of(mesh, g)) {
     const std::string why = why_out(basis_, mesh, g, id);
     if (why.empty()) continue;
-    const HostState& where = basis_.state.hosts[id.value()];
+    const HostState& where = basis_.host(id);
     add(why, where.standing == HostStanding::kGood &&
                  (where.cold_at != Instant::never() || where.deadline != Instant::never()));
     const std::string& name = basis_.name_of(id);

@@ -38,7 +38,7 @@ void Slots::move(std::uint32_t slot, HostId to, const std::string& rule) {
   if (done) mine_[*done] = from;  // nothing of it will need a host again, but by an operator
   mine_[slot] = to;
   placement_.put(mine_);
-  const bool cold = is_cold(basis_.state.hosts[to.value()].phase);
+  const bool cold = is_cold(basis_.host(to).phase);
   JobEvent moved = basis_.event(
       EventKind::kHostReplaced, Severity::kWarning,
       text(basis_.name_of(to), done ? ", where all has ended," : "", " takes the place of ", basis_.name_of(from),
@@ -141,7 +141,7 @@ void Slots::refill(std::uint32_t slot) {
   if (!itself && basis_.host(*other).doubted) return;
   if (somebody_lives_on(basis_.state, basis_.placement, at)) {
     // Who goes on where nothing new may start is not stopped for it: the slot moves once all of them have ended.
-    if (!is_left(basis_.state.hosts[at.value()])) evict(slot);
+    if (!is_left(basis_.host(at))) evict(slot);
     return;
   }
   forget_older(moves_, longest_window(basis_.spec), basis_.now);
@@ -220,7 +220,8 @@ void Slots::give_back_idle() {
   if (basis_.spec.checkpoints.peer > 0) return;  // the only copies of what was committed last may be there
   for (std::uint32_t i = 0; i < basis_.state.hosts.size(); ++i) {
     const HostId id(i);
-    const bool serves = basis_.spec.is_on_request(id) && basis_.may_serve(id) && is_joined(basis_.state.hosts[i].phase);
+    const bool serves =
+        basis_.spec.is_on_request(id) && basis_.may_serve(id) && is_joined(basis_.host(HostId(i)).phase);
     if (!serves || !serves_parked_alone(basis_, id) || somebody_lives_on(basis_.state, basis_.placement, id)) continue;
     if (last_words_.awaited(id, kGivenBackWithin)) continue;
     JobEvent released = basis_.event(EventKind::kHostReleased, Severity::kInfo,
@@ -237,7 +238,7 @@ void Slots::give_back_idle() {
 void Slots::end_drained() {
   for (std::uint32_t i = 0; i < basis_.state.hosts.size(); ++i) {
     const HostId id(i);
-    const HostState& state = basis_.state.hosts[i];
+    const HostState& state = basis_.host(HostId(i));
     if (state.standing != HostStanding::kDrained || is_destroying(state.phase)) continue;
     if (serves_gangs(basis_, id) || last_words_.awaited(id, drain_patience(basis_))) continue;
     hosts_.destroy(id);

@@ -104,8 +104,7 @@ void Standbys::failed(MeshId m, std::uint32_t s, const std::string& why) {
   const Crew& crew = crew_of(m, s);
   if (!is_about(crew) || crew.phase == CrewPhase::kStopping) return;
   StandbyState& state = mine(m, s);
-  const bool becomes_gang =
-      state.place && basis_.state.meshes[m.value()].gangs[state.place->value()].phase == GangPhase::kStarting;
+  const bool becomes_gang = state.place && basis_.gang(m, *state.place).phase == GangPhase::kStarting;
   if (becomes_gang) return;
   ++state.failures;
   state.not_before = basis_.now + backoff(state.failures);
