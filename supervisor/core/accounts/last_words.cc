@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "supervisor/core/facts/hosts.h"
 #include "supervisor/core/facts/reports.h"

@@ -6,7 +6,6 @@
 
 #include "supervisor/core/facts/slots.h"
 #include "supervisor/core/facts/some_of.h"
-#include "supervisor/core/recovery/failure_details.h"
 #include "supervisor/core/state/first_cause.h"
 #include "transport/base/assert.h"
 #include "transport/base/exit_code.h"

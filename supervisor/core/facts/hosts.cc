@@ -6,7 +6,6 @@
 #include "supervisor/core/facts/slots.h"
 #include "supervisor/core/spec/given_times.h"
 #include "transport/base/limits.h"
-#include "transport/base/text.h"
 
 namespace monarch {
 

@@ -4,7 +4,6 @@
 //
 // Thread: pure functions.
 
-#include <algorithm>
 #include <optional>
 
 #include "supervisor/core/crew/core_basis.h"

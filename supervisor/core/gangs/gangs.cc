@@ -10,7 +10,6 @@
 #include "supervisor/core/recovery/failure_details.h"
 #include "supervisor/core/state/gang_life.h"
 #include "transport/base/exit_code.h"
-#include "transport/base/limits.h"
 #include "transport/base/text.h"
 
 namespace monarch {

@@ -1,7 +1,5 @@
 #include "supervisor/core/gangs/gangs.h"
 
-#include <algorithm>
-
 #include "supervisor/core/facts/gangs.h"
 #include "transport/base/assert.h"
 #include "transport/base/text.h"

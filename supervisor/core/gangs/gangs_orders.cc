@@ -8,7 +8,6 @@
 #include "supervisor/core/facts/gangs.h"
 #include "supervisor/core/spec/hostlist.h"
 #include "supervisor/core/state/gang_life.h"
-#include "transport/base/assert.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/limits.h"
 #include "transport/base/text.h"

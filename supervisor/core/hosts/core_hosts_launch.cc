@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "supervisor/core/facts/gangs.h"
 #include "supervisor/core/facts/slots.h"
 #include "supervisor/core/state/host_life.h"
 #include "transport/base/text.h"
