@@ -352,7 +352,7 @@ void Workers::add_to(JobStatus& status) const {
       }
     }
     shown.daemon_starts = links_->daemon_starts(host);
-    if (is_joined(shared_.core.facts().host(HostId(i)).phase)) shown.pressure = links_->pressure(host);
+    if (is_joined(shared_.core.facts().host(host).phase)) shown.pressure = links_->pressure(host);
     if (shown.pressure) shown.shortage = shortage_of(*shown.pressure);
     if (const std::string failure = losses_.failure(host); !failure.empty()) {
       shown.shortage += text(shown.shortage.empty() ? "" : ", ", "output is in no file: ", printable(failure));

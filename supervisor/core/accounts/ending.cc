@@ -213,9 +213,9 @@ void Ending::finish() {
     if (!is_cold(host.phase) && !is_out(host.phase)) return;
   }
   MONARCH_ASSERT(mine_.verdict.has_value());
-  for (std::size_t i = 0; i < basis_.hosts.size(); ++i) {
-    if (basis_.host(HostId(i)).phase == HostPhase::kLost || basis_.host(HostId(i)).wedged ||
-        basis_.host(HostId(i)).unproven) {
+  for (std::uint32_t i = 0; i < basis_.hosts.size(); ++i) {
+    const HostState& host = basis_.host(HostId(i));
+    if (host.phase == HostPhase::kLost || host.wedged || host.unproven) {
       mine_.verdict->left_behind.push_back(basis_.hosts[i].name);
     }
   }

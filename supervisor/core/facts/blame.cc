@@ -159,7 +159,7 @@ Verdict blame_hosts(const CoreFacts& job) {
   bool only_keys = true;
   bool only_lack = true;
   bool alike = true;
-  for (std::size_t i = 0; i < job.state.hosts.size(); ++i) {
+  for (std::uint32_t i = 0; i < job.state.hosts.size(); ++i) {
     const auto& other = job.host(HostId(i)).failure;
     if (!other) continue;
     only_keys = only_keys && is_host_key(other->kind);
@@ -193,7 +193,7 @@ Verdict blame_hosts(const CoreFacts& job) {
 
 void tell_failed_hosts(const CoreFacts& job, Verdict& verdict) {
   std::size_t bytes = 0;
-  for (std::size_t i = 0; i < job.state.hosts.size(); ++i) {
+  for (std::uint32_t i = 0; i < job.state.hosts.size(); ++i) {
     const auto& failure = job.host(HostId(i)).failure;
     if (!failure) continue;
     HostFailure told{.host = job.hosts[i].name,

@@ -98,8 +98,8 @@ bool may_park(const CoreFacts& job, MeshId mesh) {
 
 std::string parked_text(const CoreFacts& job) {
   std::vector<std::string> parked;
-  for (std::size_t m = 0; m < job.state.meshes.size(); ++m) {
-    for (std::size_t g = 0; g < job.state.meshes[m].gangs.size(); ++g) {
+  for (std::uint32_t m = 0; m < job.state.meshes.size(); ++m) {
+    for (std::uint32_t g = 0; g < job.state.meshes[m].gangs.size(); ++g) {
       if (!is_parked(job.gang(MeshId(m), GangId(g)).phase)) continue;
       parked.push_back(text(job.spec.meshes[m].name, " gang ", g));
     }

@@ -50,8 +50,8 @@ class Gangs {
   void on(const StepsHeard& event);
   // What failed is forgiven, and what waits is tried now.
   void retry(MeshId mesh, GangId g);
-  // Gangs that came to wait within it are told, now that it is known what becomes of their slots; and where the time of
-  // all goes from now on.
+  // Those that came to wait within the step are told, now that it is known what becomes of their slots; and where the
+  // time of all goes from now on.
   void end_step();
 
   // gangs_orders.cc

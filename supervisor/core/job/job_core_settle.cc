@@ -14,8 +14,13 @@ namespace {
 constexpr std::size_t kMostRounds = 100'000;
 
 template <class Part, class Event>
+concept Takes = requires(Part& part, const Event& event) {
+  part.on(event);
+};
+
+template <class Part, class Event>
 void give(Part& part, const Event& event) {
-  if constexpr (requires { part.on(event); }) part.on(event);
+  if constexpr (Takes<Part, Event>) part.on(event);
 }
 
 // False: there was nothing to do.
@@ -30,6 +35,10 @@ bool done(const List& list, Act act) {
 // Each part that takes it, in this order: who knows what it is about, before who decides what follows.
 template <class Event>
 void JobCore::hear(const Event& event) {
+  constexpr bool mine = requires { on(event); };
+  static_assert(mine || Takes<Drills, Event> || Takes<Ending, Event> || Takes<CoreHosts, Event> ||
+                    Takes<Gangs, Event> || Takes<Wishes, Event> || Takes<Starts, Event>,
+                "each event is somebody's");
   give(drills_, event);
   give(end_, event);
   give(hosts_, event);
@@ -39,7 +48,7 @@ void JobCore::hear(const Event& event) {
   give(starts_, event);
   give(standbys_, event);
   give(wishes_, event);
-  if constexpr (requires { on(event); }) on(event);
+  if constexpr (mine) on(event);
   settle();
   if (wishes_.take_forgiven()) slots_.forgive();
   if (wishes_.take_asked()) look_at_hosts();
