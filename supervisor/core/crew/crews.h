@@ -51,9 +51,6 @@ class Crews {
   void serve(MeshId mesh, const CrewKind& kind);
 
   const Crew& at(const CrewKey& key) const { return crews_[key.mesh.value()][key.gang.value()]; }
-  // Of a rank that is there.
-  const Crew& with(RankId rank) const { return crews_[rank.mesh.value()][rank.rank.value() / size_of(rank.mesh)]; }
-  const CrewMember& member(RankId rank) const { return with(rank).members[rank.rank.value() % size_of(rank.mesh)]; }
   std::uint32_t count(MeshId mesh) const { return static_cast<std::uint32_t>(crews_[mesh.value()].size()); }
   std::string name_of(const CrewKey& key) const { return kind_of(key).name_of(key); }
   bool awaits(HostId where, const Reserved& reserved) const;
@@ -94,7 +91,6 @@ class Crews {
   }
 
  private:
-  std::size_t size_of(MeshId mesh) const { return crews_[mesh.value()].front().members.size(); }
   static CrewKey key_of(std::size_t mesh, std::size_t index);
   Crew& crew(const CrewKey& key) { return crews_[key.mesh.value()][key.gang.value()]; }
   const CrewKind& kind_of(const CrewKey& key) const { return *kinds_[key.mesh.value()]; }

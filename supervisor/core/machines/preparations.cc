@@ -29,17 +29,13 @@ Preparations::Preparations(const CoreBasis& basis, std::vector<Preparation>& min
   mine_.resize(crew_count(basis.spec, prepare_mesh(basis.spec)));
 }
 
-PrepareStage Preparations::stage(HostId host) const {
-  return mine_.empty() ? PrepareStage::kNone : mine_[host.value()].reached;
-}
-
 // On hosts from which its end may come.
 void Preparations::tend() {
   for (std::uint32_t i = 0; i < mine_.size(); ++i) {
     const HostId id(i);
     const bool needed = basis_.placement.holds_ranks(id);
-    if (needed && runs_on(id)) stop(id, "the host was needed before it was done");
-    const bool fresh = stage(id) == PrepareStage::kNone && is_joined(basis_.host(id).phase);
+    if (needed && mine_[i].reached == PrepareStage::kRunning) stop(id, "the host was needed before it was done");
+    const bool fresh = mine_[i].reached == PrepareStage::kNone && is_joined(basis_.host(id).phase);
     if (fresh && !needed && may_serve(basis_.host(id))) begin(id);
   }
 }

@@ -22,9 +22,6 @@ class Preparations final : public CrewKind {
   Start start_of(const CrewKey& key, std::size_t host) const override;
   std::string name_of(const CrewKey&) const override { return std::string(kPrepareMesh); }
 
-  PrepareStage stage(HostId host) const;
-  bool runs_on(HostId host) const { return stage(host) == PrepareStage::kRunning; }
-
   // Who has just become a spare is warmed; what runs on a host that is none any longer is ended.
   void tend();
   void heard(const CrewPlace& place, const RankReport& report);
