@@ -57,7 +57,7 @@ def saved(world, times):
     spec = {"launch": {"local": {"hosts": 2, "spares": 1}}, "checkpoints": {"peer": 1, "memory": f"{SAVED_MIB * 4}MiB"},
             "supervision": {"restart": {"max": 0}, "reallocate": {"max": 1}, **FAST},
             "meshes": {"m": {"dims": {"host": 1}, "gang": "host", "program": program, "stop": {"grace": "1s"},
-                             "env": {"PYTHONPATH": os.path.join(ROOT, "scripts"), "PYTHONDONTWRITEBYTECODE": "1"}}}}
+                             "env": {"PYTHONPATH": os.path.join(ROOT, "worker/python"), "PYTHONDONTWRITEBYTECODE": "1"}}}}
     return [SAVED_MIB / seconds for seconds in run_job(world, spec, "saving checkpoints")["seconds"]]
 
 

@@ -161,7 +161,7 @@ def gang_by_standby(monarch, world, runs, seed):
         path = os.path.join(folder, "slow.py")
         with open(path, "w", encoding="ascii") as file:
             file.write(SLOW)
-        program = ["/usr/bin/python3", path, os.path.dirname(os.path.abspath(__file__)), folder]
+        program = ["/usr/bin/python3", path, os.path.join(ROOT, "worker/python"), folder]
         with Job(monarch, world, {"slot": 8}, "all", supervision, {"hosts": 2, "spares": 1}, program=program, folder=folder,
                  mesh={"standby": {"gangs": standby}}) as job:
             for _ in range(runs):

@@ -83,7 +83,7 @@ class LiveTest(DrillTest):
 
     def begin(self, **supervision):
         self._worlds or self.world(2)
-        spec = self.ssh_job("exec " + COUNT, mesh={"gang": "host", "env": {"PYTHONPATH": host_faults.SCRIPTS}},
+        spec = self.ssh_job("exec " + COUNT, mesh={"gang": "host", "env": {"PYTHONPATH": host_faults.MODULES}},
                             supervision={**PATIENT, **supervision}, drills={"allow": True})
         done = self.monarch("up", "-q", spec)
         self.assertEqual(done.status, 0, done)
@@ -241,7 +241,7 @@ class SlurmLease(slurm.SlurmTest, LeaseTest):
         if slurm.why_not():
             self.skipTest(slurm.why_not())
         self.slurm(2, alike=True)
-        spec = self.slurm_job("exec " + COUNT, mesh={"gang": "host", "env": {"PYTHONPATH": host_faults.SCRIPTS}},
+        spec = self.slurm_job("exec " + COUNT, mesh={"gang": "host", "env": {"PYTHONPATH": host_faults.MODULES}},
                               supervision=PATIENT, drills={"allow": True})
         run = self.salloc(2, "run", spec)
         self.wait_for_ranks(wait_for(self.jobs, "a job")[0])

@@ -27,7 +27,7 @@ FAST = {"heartbeat": "250ms", "suspect_after": "750ms", "lost_after": "1500ms", 
 DECLARED_S = {"default": (4.0, 9.0), "fast": (1.2, 5.0)}  # from the fault to host.lost; the longer one is a busy machine's
 START_S = 60
 CALM_PERCENT = 10  # of the last ten seconds, in which something waited for processors, memory or disks
-SCRIPTS = os.path.join(harness.ROOT, "scripts")  # every host has the checkout
+MODULES = harness.MODULES  # every host has the checkout
 # As COUNT, by steps that count only once they are committed: a line of effects.RANK is a commit that was answered by yes.
 COMMIT = """import os, time
 import monarch_rank as monarch
@@ -164,4 +164,4 @@ class HostFaultTest(cluster.ClusterTest, recovery.RecoveryTest):
     def committing(self, **options):
         """As running(), by ranks that commit each of their steps."""
         self.write("rank.py", COMMIT)
-        return self.running(script="exec /usr/bin/python3 -B rank.py\n", mesh={"env": {"PYTHONPATH": SCRIPTS}}, **options)
+        return self.running(script="exec /usr/bin/python3 -B rank.py\n", mesh={"env": {"PYTHONPATH": MODULES}}, **options)

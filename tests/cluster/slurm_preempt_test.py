@@ -14,7 +14,7 @@ PATIENT = {"stop": {"grace": "2s"}}
 # Writes down each event, and saves when it is told to. TERM is left to its default in a rank that does not listen.
 LISTENS = f"""export PYTHONDONTWRITEBYTECODE=1; exec /usr/bin/python3 -c '
 import json, os, signal, sys
-sys.path.insert(0, "{world.ROOT}/scripts")
+sys.path.insert(0, "{world.ROOT}/worker/python")
 import monarch_rank
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 with open("/tmp/up." + os.environ["MONARCH_RANK"] + ".new", "w") as file:

@@ -14,7 +14,7 @@ from harness import wait_for
 # Slurm's own TERM is none of its business.
 STEPS = """export PYTHONDONTWRITEBYTECODE=1; exec /usr/bin/python3 -c '
 import os, signal, sys, time
-sys.path.insert(0, "{root}/scripts")
+sys.path.insert(0, "{root}/worker/python")
 import monarch_rank
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 had = monarch_rank.committed()

@@ -47,7 +47,7 @@ place=/proc/driver/nvidia/gpus/0000:3b:00.0
 mkdir -p $place
 printf 'Model: \t\t NVIDIA H200\nGPU UUID: \t GPU-11112222-0000-0000-0000-00000000000%s\nBus Location: \t 0000:3b:00.0\nDevice Minor: \t 0\n' $0 > $place/information
 """
-HELPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "monarch_rank.py")
+HELPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "worker", "python", "monarch_rank.py")
 LOST_S = 60  # a lost host is given up after 5 s, and its lease ends a second later; the rest is a busy machine's
 
 

@@ -12,7 +12,7 @@ import cluster
 import harness
 import host_faults
 import world
-from host_faults import SCRIPTS
+from host_faults import MODULES
 
 # As host_faults.COMMIT, by checkpoints that follow from rank, generation and step: a line of effects.RANK is a save that was answered by
 # yes, with the generation that saves and the step.
@@ -50,7 +50,7 @@ class Vaults(host_faults.HostFaultTest):
     def saving(self, **options):
         """As running(), by ranks that keep a checkpoint of 3 MiB at each of their steps."""
         self.write("rank.py", PROGRAM)
-        return self.running(script="exec /usr/bin/python3 -B rank.py\n", mesh={"env": {"PYTHONPATH": SCRIPTS}}, **options)
+        return self.running(script="exec /usr/bin/python3 -B rank.py\n", mesh={"env": {"PYTHONPATH": MODULES}}, **options)
 
     def commits(self, gang):
         """(generation, step) of each that the gang has committed, in order."""

@@ -9,7 +9,6 @@ import harness
 import jobs
 
 sys.dont_write_bytecode = True
-SCRIPTS = os.path.join(harness.ROOT, "scripts")
 HEAD = """import json, os, signal, socket, sys, time
 import monarch_rank as monarch
 rank, generation = int(os.environ["MONARCH_RANK"]), int(os.environ["MONARCH_GENERATION"])
@@ -27,7 +26,7 @@ def ask(words):
 class CommitTest(jobs.JobTest):
     def python_job(self, script, hosts=1, slots=1, mesh=None, **keys):
         self.write("rank.py", HEAD + script)
-        env = {"PYTHONPATH": SCRIPTS, "PYTHONDONTWRITEBYTECODE": "1"}
+        env = {"PYTHONPATH": harness.MODULES, "PYTHONDONTWRITEBYTECODE": "1"}
         return self.program_job(["python3", "rank.py"], hosts, slots, mesh={"env": env, **(mesh or {})}, **keys)
 
     def told(self, name, rank=0, generation=1):

@@ -14,7 +14,7 @@ class DrillUsers(users.UserTest):
     def setUp(self):
         super().setUp()
         # The checkout may lie where only root can go.
-        for folder in ("configs/drills", "scripts"):
+        for folder in ("configs/drills", "worker/python"):
             shutil.copytree(os.path.join(harness.ROOT, folder), self.path("checkout", folder), symlinks=False,
                             ignore=shutil.ignore_patterns("__pycache__"))
         if os.geteuid() == 0:

@@ -18,7 +18,7 @@ STEPS = "python3 -c 'import monarch_rank, time\nn = 0\nwhile True:\n time.sleep(
 class Drills(jobs.JobTest):
     def drilled_job(self, **keys):
         return self.job("mark there; exec " + STEPS, supervision=QUICK, drills={"allow": True},
-                        mesh={"gang": "host", "env": {"PYTHONPATH": os.path.join(harness.ROOT, "scripts")}}, **keys)
+                        mesh={"gang": "host", "env": {"PYTHONPATH": harness.MODULES}}, **keys)
 
     def scenario(self, **keys):
         scenario = {"version": 1, "drill": "quick", "settle": "500ms", "control": "2s", **keys}
@@ -107,7 +107,7 @@ class Drills(jobs.JobTest):
     def test_its_output_is_that_of_an_undisturbed_run(self):
         program = ["/usr/bin/python3", os.path.join(DRILLS, "steps.py"), "0.05", "10", "120"]
         spec = self.program_job(program, hosts=2, slots=1, supervision=QUICK, mesh={
-            "gang": "host", "ready": "notify", "env": {"PYTHONPATH": os.path.join(harness.ROOT, "scripts")}})
+            "gang": "host", "ready": "notify", "env": {"PYTHONPATH": harness.MODULES}})
         scenario = self.scenario(job=spec, faults=[{"fault": "kill", "at": "0s"}],
                                  expect={"same_output": "with loss ([0-9.]+)"})
         done = self.monarch("drill", scenario, "--out", "out", timeout=60)

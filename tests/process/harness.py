@@ -52,6 +52,7 @@ import leftovers
 import tap
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+MODULES = os.path.join(ROOT, "worker", "python")  # what ranks in Python import of ours
 BUILD = os.environ.get("MONARCH_BUILD_DIR") or os.path.join(ROOT, "build")
 SANITIZED = "san" in os.path.basename(BUILD)  # keeps what was freed, and maps a shadow that no address limit allows
 MONARCH = os.path.join(BUILD, "cli/monarch")

@@ -4,7 +4,6 @@ what posts and publishers hold once it has stopped is what they held before.
 
 import json
 import os
-import shlex
 import sys
 
 import actors
@@ -12,7 +11,6 @@ import harness
 import rogue
 from actors import actor, plugin
 
-SCRIPTS = os.path.join(harness.ROOT, "scripts")
 ATTACKS = ("stretch", "forge", "repeat", "promise", "thief", "exaggerate")
 SIZE = 1 << 20
 PUBLISH = f"""import os, time
@@ -46,7 +44,7 @@ class RogueAtPosts(actors.ActorTest):
         self.rogue = rogue.Rogue(self.path("rogue"))
         self.write("publish.py", PUBLISH)
         self.write("pull.py", PULL)
-        beside = {"dims": {"host": 2}, "hosts": {"like": "t"}, "env": {"PYTHONPATH": SCRIPTS, "PYTHONDONTWRITEBYTECODE": "1"}}
+        beside = {"dims": {"host": 2}, "hosts": {"like": "t"}, "env": {"PYTHONPATH": harness.MODULES, "PYTHONDONTWRITEBYTECODE": "1"}}
         meshes = {"trainer": {**beside, "program": [sys.executable, "publish.py"]},
                   "generator": {**beside, "program": [sys.executable, "pull.py"]}}
         spec = self.actor_job({"tally": actor("steady", "Tally")},

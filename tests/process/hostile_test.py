@@ -20,7 +20,6 @@ import jobs
 import rogue
 
 SECONDS = float(os.environ.get("MONARCH_TEST_HALF_OPEN_S", "4"))
-SCRIPTS = os.path.join(harness.ROOT, "scripts")
 # A rank that saves once, when it is told to.
 SAVE = """import os, time
 import monarch_rank as monarch
@@ -307,7 +306,7 @@ class Insider(HostileTest):
 
     def test_one_that_fills_anothers_vault_in_the_name_of_a_rank_that_it_does_not_have(self):
         self.write("save.py", SAVE)
-        saves = f"[ $MONARCH_RANK = 1 ] || PYTHONPATH={shlex.quote(SCRIPTS)} python3 -B save.py > saved.log 2>&1 & "
+        saves = f"[ $MONARCH_RANK = 1 ] || PYTHONPATH={shlex.quote(harness.MODULES)} python3 -B save.py > saved.log 2>&1 & "
         run = self.running_with_rogue(beside=saves, mesh={"gang": "host"}, checkpoints={"peer": 1, "memory": "8MiB"})
         self.assertEqual(self.order("vault", 8), 8)
         self.write("save", "")

@@ -84,7 +84,7 @@ class Ranks(recovery.RecoveryTest):
                    "    if step == 20: mark('there')\n    if os.path.exists('go'): break\n")
         run = self.start("run", self.program_job(
             ["python3", "rank.py"], hosts=2, slots=1,
-            mesh={"gang": "host", "env": {"PYTHONPATH": harness.ROOT + "/scripts", "PYTHONDONTWRITEBYTECODE": "1"}},
+            mesh={"gang": "host", "env": {"PYTHONPATH": harness.MODULES, "PYTHONDONTWRITEBYTECODE": "1"}},
             supervision={"restart": {"max": 8}, "reallocate": {"max": 4}}))
         self.wait_for_marks("there", 2)
         self.signal_by_pid(self.pid_of(0))
@@ -119,7 +119,7 @@ class Ranks(recovery.RecoveryTest):
                    "        mark('late')\n        time.sleep(0.02)\n")
         run = self.start("run", self.program_job(
             ["python3", "rank.py"], hosts=2, slots=1,
-            mesh={"gang": "host", "env": {"PYTHONPATH": harness.ROOT + "/scripts", "PYTHONDONTWRITEBYTECODE": "1"}},
+            mesh={"gang": "host", "env": {"PYTHONPATH": harness.MODULES, "PYTHONDONTWRITEBYTECODE": "1"}},
             supervision={"restart": {"max": 8, "backoff": "0ms"}}))
         self.wait_for_marks("late", [0])
         self.pids = {1: self.pid_of(1)}
@@ -136,8 +136,8 @@ class Ranks(recovery.RecoveryTest):
         script = ("mark there\n[ $MONARCH_RANK$MONARCH_GENERATION = 21 ] && { until [ -e die ]; do nap 0.02; done; exit 4; }\n"
                   "systemd-notify --ready || exit 5\n" + recovery.COUNT)
         if not harness.shutil.which("systemd-notify"):
-            script = script.replace("systemd-notify --ready", "PYTHONPATH=" + harness.ROOT +
-                                    "/scripts python3 -B -c 'import monarch_rank; monarch_rank.ready()'")
+            script = script.replace("systemd-notify --ready", "PYTHONPATH=" + harness.MODULES +
+                                    " python3 -B -c 'import monarch_rank; monarch_rank.ready()'")
         run = self.running(script, mesh={"ready": "notify"})
         self.assert_go_on([0, 1])
         since = self.now()

@@ -5,7 +5,6 @@ A rank notes its pid once it has come to its gate (loaded.HOST.PID), and again, 
 
 import glob
 import json
-import os
 import signal
 
 import harness
@@ -14,7 +13,7 @@ import recovery
 
 PROGRAM = jobs.PYTHON_MARK + """
 import json, os, sys, time
-sys.path.insert(0, os.path.join(os.environ["SCRIPTS"]))
+sys.path.insert(0, os.environ["MODULES"])
 import monarch_rank as monarch
 assert "MONARCH_STANDBY" not in os.environ or "RANK" not in os.environ
 host = os.environ["MONARCH_HOST"]
@@ -37,8 +36,7 @@ QUICK = {"heartbeat": "200ms", "suspect_after": "600ms", "lost_after": "1s", "le
 class Standby(recovery.RecoveryTest):
     def standing(self, program=PROGRAM, hosts=2, spares=1, standby=1):
         self.write("program.py", program)
-        scripts = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts")
-        mesh = {"gang": "host", "per_host": ["slot"], "standby": {"gangs": standby}, "env": {"SCRIPTS": scripts, "WHO": "$(self.rank)"},
+        mesh = {"gang": "host", "per_host": ["slot"], "standby": {"gangs": standby}, "env": {"MODULES": harness.MODULES, "WHO": "$(self.rank)"},
                 "stop": {"grace": "2s"}}
         spec = self.program_job(["python3", "program.py"], hosts, 2, mesh=mesh,
                                 launch={"local": {"hosts": hosts + spares, "spares": spares}},

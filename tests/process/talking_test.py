@@ -12,7 +12,6 @@ import jobs
 import users
 
 sys.dont_write_bytecode = True
-SCRIPTS = os.path.join(harness.ROOT, "scripts")
 HEAD = "import json, os, signal, sys, time\nimport monarch_rank as monarch\nrank = os.environ['MONARCH_RANK']\n" + jobs.PYTHON_MARK
 SLEEP = "while True: time.sleep(1)\n"
 
@@ -20,7 +19,7 @@ SLEEP = "while True: time.sleep(1)\n"
 class TalkingTest(jobs.JobTest):
     def python_job(self, script, hosts=1, slots=1, mesh=None, **keys):
         self.write("rank.py", HEAD + script)
-        env = {"PYTHONPATH": SCRIPTS, "PYTHONDONTWRITEBYTECODE": "1"}
+        env = {"PYTHONPATH": harness.MODULES, "PYTHONDONTWRITEBYTECODE": "1"}
         return self.program_job(["python3", "rank.py"], hosts, slots, mesh={"env": env, **(mesh or {})}, **keys)
 
     def rank(self, number=0, mesh=0):
@@ -122,7 +121,7 @@ class Progress(TalkingTest):
         self.end_of(run, 143, "stopped")
 
     def test_outside_of_monarch_nothing_happens(self):
-        done = self.start_program("python3", "-c", f"import sys; sys.path.insert(0, {SCRIPTS!r})\n" + (
+        done = self.start_program("python3", "-c", f"import sys; sys.path.insert(0, {harness.MODULES!r})\n" + (
             "import monarch_rank as m\nm.ready()\nm.status('x')\nm.step(1)\nm.step('no number')\nm.metric('a', 1)\n"
             "m.watchdog()\nm.stopping()\nprint(list(m.events(timeout=0)), m.who())\nwith m.phase('p'): print('in')\n"),
             env={"PYTHONDONTWRITEBYTECODE": "1"}).finished()
@@ -134,7 +133,7 @@ class Progress(TalkingTest):
         os.makedirs(self.path("run", "sockets"), 0o700)
         for folder in (self.folder, self.path("work")):
             os.chmod(folder, 0o755)
-        os.chmod(shutil.copy(os.path.join(SCRIPTS, "monarch_rank.py"), self.path("work")), 0o644)
+        os.chmod(shutil.copy(os.path.join(harness.MODULES, "monarch_rank.py"), self.path("work")), 0o644)
         doors = {name: self.path("run", "sockets", name) for name in ("NOTIFY_SOCKET", "MONARCH_SOCKET", "MONARCH_VAULT", "MONARCH_EVENTS")}
         own = {"MONARCH_MESH": "m", "MONARCH_RANK": "0", "MONARCH_GENERATION": "1", "PYTHONDONTWRITEBYTECODE": "1",
                "PYTHONPATH": self.path("work") + ":" + self.path("run", "sockets")}
@@ -155,7 +154,7 @@ class Progress(TalkingTest):
     def test_a_keeper_that_is_gone_hurts_no_script(self):
         gone = {"NOTIFY_SOCKET": self.path("run", "gone.n"), "MONARCH_EVENTS": self.path("run", "gone.e"),
                 "MONARCH_SOCKET": self.path("run", "gone.s"), "PYTHONDONTWRITEBYTECODE": "1"}
-        done = self.start_program("python3", "-c", f"import sys; sys.path.insert(0, {SCRIPTS!r})\n" + (
+        done = self.start_program("python3", "-c", f"import sys; sys.path.insert(0, {harness.MODULES!r})\n" + (
             "import monarch_rank as m\nm.ready()\nm.step(1)\nprint(list(m.events(timeout=0.1)), m.who())\n"),
             env=gone).finished()
         self.assert_output(done, 0, "[] None\n", "")

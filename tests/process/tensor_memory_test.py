@@ -11,7 +11,7 @@ from array import array
 
 import harness
 
-sys.path.insert(0, os.path.join(harness.ROOT, "scripts"))
+sys.path.insert(0, harness.MODULES)
 import monarch_tensors as tensors  # noqa: E402  # pylint: disable=wrong-import-position
 
 

@@ -138,7 +138,7 @@ class Tensors(tensor_jobs.TensorTest):
     def test_a_job_without_tensors(self):
         spec = self.spec("version: 1\njob: none\nmeshes:\n  t:\n    dims: {one: 1}\n    program: "
                          + json.dumps([sys.executable, RANKS, "say_error"])
-                         + "\n    env: {PYTHONPATH: " + json.dumps(os.path.join(harness.ROOT, "scripts")) + "}\n")
+                         + "\n    env: {PYTHONPATH: " + json.dumps(harness.MODULES) + "}\n")
         done = self.monarch("run", "--no-prefix", spec)
         self.assert_result(done, 0, "succeeded")
         self.assertRegex(done.out, r"^Unsupported: the library of tensors cannot be loaded: .*; "
@@ -155,11 +155,13 @@ class Tensors(tensor_jobs.TensorTest):
     def test_a_library_of_ones_own(self):
         """What a container has in place of ours, or an old one, is said, and not loaded into."""
         program = shlex.join([sys.executable, RANKS, "say_error"])
+        beside = shlex.join([sys.executable, "-c", "import monarch_rank as r, monarch_tensors as t, os\nprint(os.path.dirname(r.__file__) == "
+                             "os.path.dirname(t.__file__))"])
         spec = self.spec("version: 1\njob: own\ntensors: {}\nmeshes:\n  t:\n    dims: {one: 1}\n    program: "
-                         + json.dumps(["/bin/sh", "-c", f"MONARCH_POST= {program}; MONARCH_TENSORS=tcp {program}"]) + "\n")
+                         + json.dumps(["/bin/sh", "-c", f"MONARCH_POST= {program}; MONARCH_TENSORS=tcp {program}; {beside}"]) + "\n")
         done = self.monarch("run", "--no-prefix", spec)
         self.assert_result(done, 0, "succeeded")
-        self.assertRegex(done.out, r"^Invalid: MONARCH_POST is not set: `monarch run` starts this program\nnothing\n$")
+        self.assertRegex(done.out, r"^Invalid: MONARCH_POST is not set: `monarch run` starts this program\nnothing\nTrue\n$")
 
 
 WRONG = dict(line.split(" = ", 1) for line in """\

@@ -23,7 +23,7 @@ from unittest import mock
 import harness
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(harness.ROOT, "scripts"))
+sys.path.insert(0, harness.MODULES)
 import monarch_rank as monarch  # noqa: E402
 
 SEALS = 15  # F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE

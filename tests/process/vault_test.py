@@ -14,7 +14,6 @@ import recovery
 import tap
 
 sys.dont_write_bytecode = True
-SCRIPTS = os.path.join(harness.ROOT, "scripts")
 HEAD = """import hashlib, json, os, signal, sys, time
 import monarch_rank as monarch
 rank, generation = int(os.environ["MONARCH_RANK"]), int(os.environ["MONARCH_GENERATION"])
@@ -56,7 +55,7 @@ class VaultTest(recovery.RecoveryTest):
     def vault_job(self, script, hosts=2, slots=2, memory="64MiB", local=None, **supervision):
         """A gang for each host; of virtual hosts, as many as there are gangs unless `local` has more."""
         self.write("rank.py", script)
-        env = {"PYTHONPATH": SCRIPTS, "PYTHONDONTWRITEBYTECODE": "1"}
+        env = {"PYTHONPATH": harness.MODULES, "PYTHONDONTWRITEBYTECODE": "1"}
         return self.program_job(["python3", "rank.py"], hosts, slots, mesh={"gang": "host", "stop": {"grace": "2s"}, "env": env},
                                 checkpoints={"peer": 1, "memory": memory}, launch={"local": local or {"hosts": hosts}},
                                 supervision={"restart": {"max": 8}, **QUICK, **supervision})
@@ -310,7 +309,7 @@ class Specs(VaultTest):
     def test_a_job_without_the_key_says_so_to_who_saves(self):
         self.write("rank.py", HEAD + "try: monarch.save(1, b'x')\nexcept RuntimeError as error: tell('said', str(error))\n")
         run = self.start("run", self.program_job(["python3", "rank.py"], 1, 1, mesh={
-            "env": {"PYTHONPATH": SCRIPTS, "PYTHONDONTWRITEBYTECODE": "1"}}))
+            "env": {"PYTHONPATH": harness.MODULES, "PYTHONDONTWRITEBYTECODE": "1"}}))
         self.assertIn("its spec has no `checkpoints`", self.told("said", 0))
         self.end_of(run, 0, "succeeded")
 

@@ -30,8 +30,9 @@ Status RankFiles::put_program(std::vector<std::string>& program, const std::stri
 
 Status RankFiles::put_library(RankDoorPaths& paths) {
   MONARCH_ASSIGN(paths.library, put("libmonarch-rank.so", bytes_.library));
-  MONARCH_TRY(put("monarch_tensors.py", bytes_.module));
-  MONARCH_TRY(put("monarch_tensors_memory.py", bytes_.memory));
+  MONARCH_TRY(put("monarch_rank.py", bytes_.rank_module));
+  MONARCH_TRY(put("monarch_tensors.py", bytes_.tensors_module));
+  MONARCH_TRY(put("monarch_tensors_memory.py", bytes_.memory_module));
   paths.modules = folder_;
   return {};
 }

@@ -1,0 +1,1 @@
+"""Programs written for PyTorch Monarch, on a job of ours."""
