@@ -34,6 +34,7 @@ Command plan_command();
 Command init_command();
 Command validate_command();
 Command explain_command();
+Command python_command();
 Command version_command();
 Command supervise_command();
 // Hidden.

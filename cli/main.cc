@@ -47,6 +47,7 @@ std::vector<Command> all_commands() {
       rm_command(),
       doctor_command(),
       completion_command(),
+      python_command(),
       version_command(),
       supervise_command(),
       over_ssh_command(),
