@@ -45,7 +45,9 @@ bool exit_code_fits(const Verdict& verdict) {
              (code == code_of_rank(cause) || (is_lack_of_host(cause.end) && code == kExitLost));
     }
     case CauseKind::kTimeLimit: return code == kExitLost;
-    case CauseKind::kRequest: return code == kExitStopped || code == kExitInterrupted;
+    case CauseKind::kRequest:
+      return code == kExitStopped || code == kExitInterrupted ||
+             (code == kExitOk && verdict.outcome == Outcome::kStopped);
     case CauseKind::kInternal: return code == kExitInternal;
   }
   return false;

@@ -230,8 +230,12 @@ struct StatusRequest {
 };
 MONARCH_MESSAGE(StatusRequest, 81, unused)
 
-enum class StopHow : std::uint8_t { kOrderly, kKill };
-constexpr StopHow monarch_enum_max(StopHow) { return StopHow::kKill; }
+enum class StopHow : std::uint8_t {
+  kOrderly,
+  kKill,
+  kOver,  // in order; who it was for needs it no more, and the job ends with 0
+};
+constexpr StopHow monarch_enum_max(StopHow) { return StopHow::kOver; }
 
 struct StopRequest {
   using Answer = Accepted;

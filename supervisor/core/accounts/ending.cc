@@ -67,7 +67,7 @@ void Ending::fail(Verdict verdict) {
   forget_deadlines();
   if (mine_.phase >= JobPhase::kStopping) return;
   to(mine_, JobPhase::kStopping);
-  if (mine_.verdict->exit_code != 0) {
+  if (mine_.verdict->outcome != Outcome::kSucceeded) {
     const bool asked = mine_.verdict->cause.kind == CauseKind::kRequest;
     basis_.emit(basis_.event(EventKind::kJobStopping, asked ? Severity::kInfo : Severity::kWarning,
                              text("stopping: ", mine_.verdict->reason)));
@@ -91,8 +91,10 @@ void Ending::on(const StopOrdered& event) {
     verdict.outcome = request.interrupted ? Outcome::kInterrupted : Outcome::kStopped;
     verdict.exit_code = request.interrupted ? kExitInterrupted : kExitStopped;
     if (request.exit_code != 0) verdict.exit_code = request.exit_code;
+    if (request.how == StopHow::kOver) verdict.exit_code = kExitOk;
     verdict.cause.kind = request.exit_code == kExitLost ? CauseKind::kTimeLimit : CauseKind::kRequest;
-    verdict.cause.summary = text("stopped by ", printable(request.who));
+    verdict.cause.summary =
+        request.how == StopHow::kOver ? printable(request.who) : text("stopped by ", printable(request.who));
     verdict.reason = verdict.cause.summary;
     fail(std::move(verdict));
   } else if (mine_.kill_ordered) {

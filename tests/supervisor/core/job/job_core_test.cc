@@ -318,6 +318,19 @@ TEST(JobCore, EndsWith130WhenItsOwnRunWasInterrupted) {
   EXPECT_EQ(job.verdict()->outcome, Outcome::kInterrupted);
 }
 
+TEST(JobCore, EndsWith0OnceWhoItWasForNeedsItNoMore) {
+  Driver job(job_of(1, 1));
+  job.run_all();
+  job.step(StopOrdered{.request = {.how = StopHow::kOver, .who = "its program ended"}});
+  EXPECT_EQ(std::get<SendStop>(job.actions_of<SendStop>()[0]).message.grace, Duration::seconds(30));
+  EXPECT_EQ(job.told(EventKind::kJobStopping), std::vector<std::string>{"stopping: its program ended"});
+  job.ended(0, killed_by_us(15));
+  job.end_hosts();
+  EXPECT_EQ(job.verdict()->exit_code, 0);
+  EXPECT_EQ(job.verdict()->outcome, Outcome::kStopped);
+  EXPECT_EQ(job.verdict()->reason, "its program ended");
+}
+
 TEST(JobCore, CanBeStoppedBeforeAnyHostHasJoined) {
   Driver job(job_of(2, 1));
   job.begin();
