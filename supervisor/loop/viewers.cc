@@ -84,7 +84,9 @@ ControlHandlers Viewers::handlers() {
               [this](std::uint64_t viewer, InputRequest request, const ControlHandlers::Answer& answer) {
                 workers_.input().give(viewer, std::move(request), answer);
               },
-          .left = [this](std::uint64_t viewer) { workers_.input().left(viewer); },
+          .door = [this](std::uint64_t viewer,
+                         std::function<void()> then) { return workers_.when_served(viewer, std::move(then)); },
+          .left = [this](std::uint64_t viewer) { workers_.viewer_left(viewer); },
           .output_viewer =
               [this](UniqueFd socket) {
                 const Status added = workers_.relay().add_viewer(std::move(socket));

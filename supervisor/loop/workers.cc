@@ -273,6 +273,17 @@ void Workers::on_post_ended(HostId host, const std::string& how) {
   (void)shared_.decide(PeopleTold{.event = post_ended_event(shared_.name_of(host), how)});
 }
 
+Status Workers::when_served(std::uint64_t viewer, std::function<void()> then) {
+  if (!roster_) return Error{ErrorCode::kUnsupported, "the hosts of this job have no posts"};
+  roster_->when_served(viewer, std::move(then));
+  return {};
+}
+
+void Workers::viewer_left(std::uint64_t viewer) {
+  input_->left(viewer);
+  if (roster_) roster_->forget(viewer);
+}
+
 void Workers::publish_keys() {
   if (std::exchange(keys_are_due_, true)) return;
   shared_.loop->defer([this] { publish_keys_now(); });
@@ -352,6 +363,7 @@ void Workers::add_to(JobStatus& status) const {
       }
     }
     shown.daemon_starts = links_->daemon_starts(host);
+    if (roster_ && roster_->serves(host)) shown.door = links_->door(host);
     if (is_joined(shared_.core.facts().host(host).phase)) shown.pressure = links_->pressure(host);
     if (shown.pressure) shown.shortage = shortage_of(*shown.pressure);
     if (const std::string failure = losses_.failure(host); !failure.empty()) {

@@ -65,6 +65,9 @@ class Workers {
   void told(const JobEvent& event);
   void perform(const Action& action) { links_->perform(action); }
   void add_to(JobStatus& status) const;
+  // As RosterDesk's; an error where no host of the job has a post.
+  Status when_served(std::uint64_t viewer, std::function<void()> then);
+  void viewer_left(std::uint64_t viewer);
   // Into a verdict: what was lost, and a rank's last words.
   void complete(Verdict& verdict) const;
 

@@ -176,6 +176,7 @@ void ControlServer::on_frame(Viewers::iterator viewer, const Frame& frame) {
               handlers_.input(viewer->number, std::move(input), answer());
               return {};
             }),
+            when<DoorRequest>([&](const DoorRequest&) { on_door(viewer, call); }),
             when<StacksRequest>([&](const StacksRequest& request) { on_stacks(viewer, request, call); }));
   if (taken.ok()) return;
   send(*viewer, Refused{.message = text("a request of type ", frame.header.type, " that this supervisor cannot read")},
@@ -224,6 +225,16 @@ void ControlServer::on_stacks(Viewers::iterator viewer, const StacksRequest& req
   const Status begun = handlers_.stacks ? handlers_.stacks(request, answer)
                                         : Status(Error{ErrorCode::kUnsupported, "this supervisor shows no stacks"});
   if (!begun.ok()) send(*viewer, Refused{.message = begun.error().message}, call);
+}
+
+void ControlServer::on_door(Viewers::iterator viewer, std::uint64_t call) {
+  const auto answer = [this, number = viewer->number, call] {
+    const auto asked = viewer_of(number);
+    if (asked != viewers_.end()) send(*asked, handlers_.status(), call);
+  };
+  const Status waits = handlers_.door ? handlers_.door(viewer->number, answer)
+                                      : Status(Error{ErrorCode::kUnsupported, "nobody here knows of posts"});
+  if (!waits.ok()) send(*viewer, Refused{.message = waits.error().message}, call);
 }
 
 void ControlServer::on_launcher(Viewers::iterator viewer, const LauncherHello& hello) {

@@ -39,6 +39,8 @@ struct ControlHandlers {
   std::function<void(const DrillNotice&, const Answer&)> drill = {};
   // Of a viewer that has this number among all that ever came.
   std::function<void(std::uint64_t viewer, InputRequest, const Answer&)> input = {};
+  // Calls `then` once, when the post of some host answers; or says why that never comes.
+  std::function<Status(std::uint64_t viewer, std::function<void()> then)> door = {};
   std::function<void(std::uint64_t viewer)> left = {};
   std::function<void(UniqueFd)> output_viewer;
   // Who launches the hosts of a supervisor that is on one of them; why it is not taken is told to it. Empty: none is
@@ -87,6 +89,7 @@ class ControlServer {
   void on_attach(Viewers::iterator viewer, const Attach& attach);
   void on_launcher(Viewers::iterator viewer, const LauncherHello& hello);
   void on_stacks(Viewers::iterator viewer, const StacksRequest& request, std::uint64_t call);
+  void on_door(Viewers::iterator viewer, std::uint64_t call);
   void tell_use() const;
   void feed(Viewer& viewer);
   static void feed_answers(Viewer& viewer);

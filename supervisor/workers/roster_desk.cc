@@ -109,6 +109,9 @@ void RosterDesk::hear(HostId host, const PostReport& report) {
   pass_on(host, report);
   if (!is_joined(core_.facts().host(host).phase)) return;
   if (ports_.hear(host, report.port, options_.now()) != ServantPorts::Heard::kSame) changed();
+  if (serves(host)) {
+    for (const auto& [viewer, then] : std::exchange(waiting_, {})) then();
+  }
   if (!durable_ || report.port == 0) return;
   if (report.roster_term == durable_->term && report.roster_number >= durable_->number) return;
   // It may still be on its way.
@@ -116,6 +119,13 @@ void RosterDesk::hear(HostId host, const PostReport& report) {
   const bool on_its_way =
       sent.number == durable_->number && options_.now() < sent.at + core_.spec().supervision.heartbeat;
   if (!on_its_way) tell(host);
+}
+
+void RosterDesk::when_served(std::uint64_t viewer, std::function<void()> then) {
+  for (std::uint32_t i = 0; i < sent_.size(); ++i) {
+    if (serves(HostId(i))) return then();
+  }
+  waiting_.insert_or_assign(viewer, std::move(then));
 }
 
 Roster RosterDesk::take_look() const {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -58,6 +59,11 @@ class RosterDesk {
   void told(const JobEvent& event);
   // What a beat of this host says of its post; port 0: that there is none.
   void hear(HostId host, const PostReport& report);
+  // The host has a post, and it answers.
+  bool serves(HostId host) const { return ports_.port(host) != 0; }
+  // Calls `then` once that of any host does, which may be now; each viewer waits once, by its number.
+  void when_served(std::uint64_t viewer, std::function<void()> then);
+  void forget(std::uint64_t viewer) { waiting_.erase(viewer); }
 
  private:
   struct Sent {
@@ -81,10 +87,11 @@ class RosterDesk {
   ServantPorts ports_;
   std::deque<RosterFailure> failures_;
   std::uint64_t next_failure_;
-  Roster newest_;                          // as it was looked at last; its number is 0: none yet
-  std::shared_ptr<const Roster> durable_;  // what is told; owners: this, and what waits to be durable
-  std::vector<Sent> sent_;                 // by HostId
-  std::vector<Heard> heard_;               // by HostId
+  Roster newest_;                                           // as it was looked at last; its number is 0: none yet
+  std::shared_ptr<const Roster> durable_;                   // what is told; owners: this, and what waits to be durable
+  std::vector<Sent> sent_;                                  // by HostId
+  std::vector<Heard> heard_;                                // by HostId
+  std::map<std::uint64_t, std::function<void()>> waiting_;  // by viewer, until a post answers
   Instant looked_at_;
   Duration pause_ = kFloor;  // until the next look
   bool armed_ = false;

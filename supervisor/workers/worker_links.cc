@@ -149,6 +149,7 @@ void WorkerLinks::on_hello(HostId host, const Hello& hello) {
     ++drops_.foreign_worker;
     return;
   }
+  peers_[host.value()].door = hello.door;
   if (handlers_.on_greeted) handlers_.on_greeted(host, hello);
   // Virtual hosts share our clock.
   book_.on_hello(host, hello, hello.boot_id == boot_id_, loop_.now());

@@ -94,11 +94,14 @@ class WorkerLinks {
   const LinkDrops& drops() const { return drops_; }
   // As its last beat said.
   std::optional<HostPressure> pressure(HostId host) const { return peers_[host.value()].pressure; }
+  // Of the host's post, as its hello said; empty: it has said of none.
+  const std::string& door(HostId host) const { return peers_[host.value()].door; }
 
  private:
   struct Peer {
     bool forged = false;  // it was told in the log
     std::optional<HostPressure> pressure;
+    std::string door;
     std::deque<Start> to_start;                             // in their order, until its turn
     std::optional<std::pair<MeshId, Generation>> starting;  // told of, and not seen in a beat
     std::uint64_t next_seq = 1;

@@ -170,10 +170,11 @@ struct HostStatus {
   std::string preparation = {};            // by spares.prepare; empty: none | preparing | prepared | unprepared
   std::optional<HostPressure> pressure = {};
   std::string shortage = {};  // what of that is worth a word: "short of memory (63 % of the time)"
+  std::string door = {};      // of its post, a path there; empty: it has none, or it does not answer
 };
 MONARCH_FIELDS(HostStatus, name, phase, role, keeper_pid, daemon_starts, silent_milliseconds, round_trip_microseconds,
                talk_drops, standing, standing_because, returns_milliseconds, held_milliseconds, preparation, pressure,
-               shortage)
+               shortage, door)
 
 // The drill that has the job.
 struct DrillStatus {
@@ -229,6 +230,13 @@ struct StatusRequest {
   std::uint64_t unused = 0;
 };
 MONARCH_MESSAGE(StatusRequest, 81, unused)
+
+// Answered once the post of some host answers, and refused where the job's hosts have none.
+struct DoorRequest {
+  using Answer = JobStatus;
+  std::uint64_t unused = 0;
+};
+MONARCH_MESSAGE(DoorRequest, 87, unused)
 
 enum class StopHow : std::uint8_t {
   kOrderly,

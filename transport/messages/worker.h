@@ -31,10 +31,11 @@ struct Hello {
   std::int32_t daemon_pid = 0;
   std::uint32_t daemon_starts = 1;  // 2 and more: the keeper had to start it again
   std::string version;
-  Term promised;  // the highest term it has promised
+  Term promised;          // the highest term it has promised
+  std::string door = {};  // of the host's post, which may not serve yet: a path there; empty: it has none
 };
 MONARCH_MESSAGE(Hello, 1, host, host_name, incarnation, boot_id, keeper_pid, daemon_pid, daemon_starts, version,
-                promised)
+                promised, door)
 
 // How all stands on a host.
 struct BeatContent {

@@ -49,7 +49,7 @@ bool is_bounded(const CallOutcome& outcome) {
 
 bool is_bounded(const Hello& hello) {
   return hello.host_name.size() <= limits::kNameBytes && hello.boot_id.size() <= limits::kWordBytes &&
-         hello.version.size() <= limits::kWordBytes;
+         hello.version.size() <= limits::kWordBytes && hello.door.size() <= limits::kPathBytes;
 }
 
 bool is_bounded(const Beat& beat) {

@@ -37,6 +37,8 @@ Result<HostPlaces> host_places(const Environment& environment, const std::string
   return places;
 }
 
+std::string post_door(const std::string& socket_directory) { return text(socket_directory, '/', kPostDoor); }
+
 Status settle_places(Bootstrap& bootstrap, const Environment& environment, const std::string& socket_directory) {
   if (!bootstrap.state_directory.empty()) return {};
   MONARCH_ASSIGN(const HostPlaces own, host_places(environment, bootstrap.job_id, bootstrap.host_name));

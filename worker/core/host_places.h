@@ -20,6 +20,9 @@ inline constexpr std::string_view kVaultDaemonDoor = "vault.d";
 inline constexpr std::string_view kPostDoor = "post";
 inline constexpr std::string_view kPostDaemonDoor = "post.d";
 
+// The path of that in this folder.
+std::string post_door(const std::string& socket_directory);
+
 struct HostPlaces {
   std::string state_directory;  // $XDG_STATE_HOME/monarch/hosts/<job>/<host>
   std::string log_directory;    // …/logs

@@ -20,6 +20,7 @@
 #include "transport/messages/worker.h"
 #include "transport/wire/codec.h"
 #include "transport/wire/messages.h"
+#include "worker/core/host_places.h"
 
 namespace monarch::daemon {
 namespace {
@@ -41,6 +42,7 @@ Hello make_hello(const Setup& setup, const KeeperHello& keeper) {
   hello.daemon_starts = keeper.starts;
   hello.version = MONARCH_VERSION;
   hello.promised = setup.stash.promised;
+  if (setup.stash.bootstrap.post) hello.door = post_door(setup.stash.bootstrap.socket_directory);
   return hello;
 }
 

@@ -22,7 +22,7 @@ Result<RankDoorPaths> RankDoors::open(const keeper_action::ForkRank& order) {
   const std::string stem = text(options_.directory, '/', own);
   RankDoorPaths paths{.notify = stem + "n", .questions = stem + "s", .events = stem + "e"};
   if (options_.vault) paths.vault = text(options_.directory, '/', kVaultDoor);
-  if (options_.post) paths.post = text(options_.directory, '/', kPostDoor);
+  if (options_.post) paths.post = post_door(options_.directory);
   Door door{.name = text(printable(order.gang.mesh_name), '/', key.rank.rank.value()),
             .stem = own,
             .voice = RankVoice(options_.period)};

@@ -116,7 +116,7 @@ Status Post::open_doors() {
                          std::vector<UniqueFd> descriptors) { on_door(door, frame, std::move(descriptors)); },
       .on_left = [this](DoorId door) { feed(post_event::DoorLeft{door}); },
       .make_room = [this] { return links_->make_room(); }};
-  MONARCH_ASSIGN(door_, PostDoor::open(*loop_, text(setup_.directory, '/', kPostDoor), std::move(said)));
+  MONARCH_ASSIGN(door_, PostDoor::open(*loop_, post_door(setup_.directory), std::move(said)));
   DaemonDoor::Handlers daemon{.is_proof = [this](const Frame& frame) { return is_proof(frame); },
                               .on_daemon =
                                   [this] {

@@ -118,6 +118,7 @@ Result<AnswerTo<Request>> ask(const ViewerAddress& address, const Request& reque
 }
 
 template void SupervisorClient::request(const StatusRequest&, std::function<void(Result<JobStatus>)>);
+template void SupervisorClient::request(const DoorRequest&, std::function<void(Result<JobStatus>)>);
 template void SupervisorClient::request(const StopRequest&, std::function<void(Result<Accepted>)>);
 template void SupervisorClient::request(const SignalRequest&, std::function<void(Result<Accepted>)>);
 template void SupervisorClient::request(const InputRequest&, std::function<void(Result<Accepted>)>);

@@ -181,7 +181,8 @@ Json host_json(const HostStatus& host) {
                        {"held_milliseconds", time_or_null(host.held_milliseconds)},
                        {"preparation", text_or_null(host.preparation)},
                        {"pressure", pressure_json(host.pressure)},
-                       {"shortage", text_or_null(host.shortage)}});
+                       {"shortage", text_or_null(host.shortage)},
+                       {"door", text_or_null(host.door)}});
 }
 
 // What to_text(WallTime) writes: "2026-11-20T12:04:41.120Z".

@@ -134,6 +134,29 @@ TEST_F(RosterDeskTest, PassesOnOnceWhatAPostHasToSay) {
   EXPECT_EQ(say(2, {{.number = 1, .text = "d"}, {.number = 2, .text = "e"}}), Words{"e"});
 }
 
+TEST_F(RosterDeskTest, TellsOnceWhoWaitsThatAPostAnswers) {
+  std::vector<std::string> told;
+  const auto wait = [&](std::uint64_t viewer, const std::string& word) {
+    desk_->when_served(viewer, [&told, word] { told.push_back(word); });
+  };
+  wait(1, "a");
+  wait(1, "of the same viewer");
+  wait(2, "of one that has left");
+  wait(3, "c");
+  desk_->forget(2);
+  hear(1, 0, 0);
+  EXPECT_FALSE(desk_->serves(HostId(1)));
+  EXPECT_EQ(told, std::vector<std::string>{});
+  hear(1, 0);
+  EXPECT_TRUE(desk_->serves(HostId(1)));
+  EXPECT_FALSE(desk_->serves(HostId(0)));
+  EXPECT_EQ(told, (std::vector<std::string>{"of the same viewer", "c"}));
+  wait(1, "at once");
+  EXPECT_EQ(told.back(), "at once");
+  hear(0, 0);
+  EXPECT_EQ(told.size(), 3U);
+}
+
 TEST_F(RosterDeskTest, TellsOnceHowAPostHasEnded) {
   PostReport report{.port = 8'000, .roster_term = Term(1), .start = 1};
   desk_->hear(HostId(1), report);

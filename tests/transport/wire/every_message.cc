@@ -288,6 +288,7 @@ constexpr MessageKind kEveryMessage[] = {
     kind<PostLetGo>("post-let-go"),
     kind<PostFree>("post-free"),
     kind<LineAnswers>("line-answers"),
+    kind<DoorRequest>("door-request"),
 };
 
 }  // namespace
