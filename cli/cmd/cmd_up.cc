@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include "cli/args/say.h"
 #include "cli/args/spec_flags.h"
 #include "cli/away/away.h"
@@ -9,7 +11,9 @@
 #include "cli/job/submitted_job.h"
 #include "cli/start/launch.h"
 #include "cli/start/slurm_queue.h"
+#include "cli/start/started_line.h"
 #include "cli/start/submit.h"
+#include "cli/start/tied_descriptor.h"
 #include "supervisor/spec/slurm_allocation.h"
 #include "supervisor/spec/spec_diff.h"
 #include "transport/base/exit_code.h"
@@ -65,7 +69,7 @@ std::optional<JobView> live_and_unchanged(const SpecInput& input, const StateDir
 }
 
 // What the command ends with; nothing: there is a job to start.
-std::optional<int> end_with_live(const SpecInput& input, const StateDir& state, const Context& context) {
+std::optional<int> end_with_live(const SpecInput& input, const StateDir& state, bool json, const Context& context) {
   std::string asked;
   for (;;) {
     const auto live = live_and_unchanged(input, state, context);
@@ -76,7 +80,7 @@ std::optional<int> end_with_live(const SpecInput& input, const StateDir& state, 
     if (queued) say_note(context.terminal, *queued);
     if (!away_of(*live) || live->id() == asked) {
       say_note(context.terminal, text(live->id(), " is live, and its spec is unchanged"));
-      write_out(context.terminal, live->id() + "\n");
+      write_started(*live, input.spec, json, context);
       return kExitOk;
     }
     // It was live when somebody here last spoke with it. No word of it is shown; that it is asked brings what is known
@@ -113,28 +117,70 @@ void say_how_long_it_has(const JobView& view, const JobSpec& spec, const Context
                                   view.id(), "` waits for it"));
 }
 
+// What cannot be told from the spec; nothing: it is well, and `tied` is the descriptor of --tied.
+std::optional<Complaint> misused_flag(const Arguments& arguments, std::optional<int>& tied) {
+  const auto misused = [](std::string message, std::string help) {
+    return Complaint{.id = "E0903", .message = std::move(message), .help = std::move(help)};
+  };
+  if (arguments.has("tied") && arguments.has("resume")) {
+    return misused("`--tied` is for a job that is started, and `--resume` goes on with one", "leave one of them out");
+  }
+  if (arguments.has("force-takeover") && !arguments.has("resume")) {
+    return misused("`--force-takeover` is for a job that is resumed", "monarch up --resume JOB --force-takeover");
+  }
+  if (arguments.has("mesh") && !arguments.has("resume") && !arguments.program()) {
+    return misused("`--mesh` says whose program gets what follows `--`, and nothing does",
+                   "monarch up SPEC --mesh MESH -- ARGS");
+  }
+  for (const char* flag : {"tied", "json"}) {
+    if (!arguments.has("print") || !arguments.has(flag)) continue;
+    return misused(text("`--print` starts nothing, and `--", flag, "` is for a job that is started"),
+                   "leave one of them out");
+  }
+  if (!arguments.has("tied")) return std::nullopt;
+  const auto descriptor = tied_descriptor(*arguments.value("tied"));
+  if (descriptor.ok()) {
+    tied = *descriptor;
+    return std::nullopt;
+  }
+  return Complaint{.id = "E0904",
+                   .message = text("--tied: ", descriptor.error().message),
+                   .help = "leave the reading end of a pipe open for this command, and keep the writing end alone"};
+}
+
+SessionOptions until_it_runs(const JobSpec& spec, bool& shown, bool json) {
+  SessionOptions options;
+  options.kind = ViewerKind::kOwner;
+  options.viewer = "up";
+  options.until = SessionOptions::Until::kRunning;
+  options.from_the_start = options.events = options.result = true;
+  if (spec.input) options.input = -1;
+  if (json && spec.calls) {
+    options.on_door = [&shown](const JobStatus& status) {
+      shown = true;
+      return started_json(status);
+    };
+  }
+  return options;
+}
+
 int run_up(const Arguments& arguments, Context& context) {
   hide_memory();  // its environment has what a spec may pass on to ranks
+  std::optional<int> tied;
+  if (const auto misused = misused_flag(arguments, tied)) return refuse(context, *misused, kExitUsage);
   if (arguments.has("resume")) return resume_job(arguments, context);
-  if (arguments.has("force-takeover")) {
-    say_error(context.terminal, {.id = "E0903",
-                                 .message = "`--force-takeover` is for a job that is resumed",
-                                 .help = "monarch up --resume JOB --force-takeover"});
-    return kExitUsage;
-  }
-  if (arguments.has("mesh") && !arguments.program()) {
-    say_error(context.terminal, {.id = "E0903",
-                                 .message = "`--mesh` says whose program gets what follows `--`, and nothing does",
-                                 .help = "monarch up SPEC --mesh MESH -- ARGS"});
-    return kExitUsage;
-  }
   const std::optional<SpecInput> input = take_spec(arguments, context);
   if (!input) return kExitUsage;
   if (arguments.has("print")) return print_script(*input, context);
   const StateArgument state = take_state(context);
   if (state.exit_code != kExitOk) return state.exit_code;
-  if (const auto end = state.state ? end_with_live(*input, *state.state, context) : std::nullopt) return *end;
-  const LaunchedJob job = launch_job(*input, arguments, context);
+  const bool json = arguments.has("json");
+  // A job that is live is somebody else's, or is tied to somebody else.
+  const bool looks = state.state && !tied;
+  if (const auto end = looks ? end_with_live(*input, *state.state, json, context) : std::nullopt) return *end;
+  // Ctrl-C in the program's terminal is the program's. It fails where a shell started this as a job of its own.
+  if (tied) (void)::setsid();
+  const LaunchedJob job = launch_job(*input, arguments, context, tied);
   if (job.view == nullptr) return job.exit_code;
   const QueueOutcome queue =
       wait_in_queue(*job.view, context, *job.signals, {.kind = ViewerKind::kOwner, .viewer = "up"});
@@ -144,18 +190,14 @@ int run_up(const Arguments& arguments, Context& context) {
   if (away_of(*job.view)) {
     return follow_there(*job.view, arguments, context, *job.signals, {.until_running = true, .spec_name = input->name});
   }
-  SessionOptions options;
-  options.kind = ViewerKind::kOwner;
-  options.viewer = "up";
-  options.until = SessionOptions::Until::kRunning;
-  options.from_the_start = options.events = options.result = true;
+  bool shown = false;
+  SessionOptions options = until_it_runs(*spec, shown, json);
   options.stop = queue.stop;
   if (spec->input) {
-    options.input = -1;
     say_note(context.terminal, "stdin: nobody gives it where the job is left running: the ranks read its end");
   }
   const SessionEnd end = follow_job(*job.view, *spec, context, *job.signals, std::move(options));
-  if (end.running || end.verdict) write_out(context.terminal, job.view->id() + "\n");
+  if (!shown && (end.running || end.verdict)) write_started(*job.view, *spec, json, context);
   if (end.running) say_how_long_it_has(*job.view, *spec, context);
   return end.exit_code;
 }
@@ -171,6 +213,12 @@ Command up_command() {
       {.name = "print",
        .value = "",
        .help = "of a job that Slurm is to start: write the script for sbatch to stdout, and start nothing"});
+  flags.push_back({.name = "json",
+                   .value = "",
+                   .help = "instead of the id one object, as soon as a post of the job can be called"});
+  flags.push_back({.name = "tied",
+                   .value = "FD",
+                   .help = "stop the job, with exit code 0, once the other end of this pipe or socket is closed"});
   for (const Flag& flag : resume_flags()) flags.push_back(flag);
   Positional spec = spec_positional();
   spec.unless.emplace_back("resume");

@@ -10,6 +10,7 @@
 #include "cli/follow/session_flags.h"
 #include "cli/follow/signal_policy.h"
 #include "cli/job/job_argument.h"
+#include "cli/start/started_line.h"
 #include "supervisor/client/start_supervisor.h"
 #include "transport/base/exit_code.h"
 #include "transport/base/text.h"
@@ -72,7 +73,7 @@ int start_again(const OpenedJob& job, const Arguments& arguments, Context& conte
   }
   say_note(context.terminal, text(job.view.id(), " has a supervisor again"));
   if (!is_starting(job)) {
-    write_out(context.terminal, job.view.id() + "\n");
+    write_started(job.view, job.spec, arguments.has("json"), context);
     return kExitOk;
   }
   SessionOptions options;
@@ -81,7 +82,7 @@ int start_again(const OpenedJob& job, const Arguments& arguments, Context& conte
   options.until = SessionOptions::Until::kRunning;
   options.events = options.result = true;
   const SessionEnd end = follow_job(job.view, job.spec, context, **signals, std::move(options));
-  if (end.running || end.verdict) write_out(context.terminal, job.view.id() + "\n");
+  if (end.running || end.verdict) write_started(job.view, job.spec, arguments.has("json"), context);
   return end.exit_code;
 }
 

@@ -133,10 +133,21 @@ void ViewerSession::on_connected() {
       if (status.ok()) announcer_.on_status(*status);
     });
   }
+  if (options_.on_door) ask_for_door();
   if (pending_stop_) send_stop(*pending_stop_);
   if (input_ == nullptr) return;
   input_->connected([this](const InputRequest& request, std::function<void(Result<Accepted>)> answer) {
     if (client_ != nullptr) client_->request(request, std::move(answer));
+  });
+}
+
+void ViewerSession::ask_for_door() {
+  client_->request(DoorRequest{}, [this](const Result<JobStatus>& status) {
+    if (status.ok()) {
+      if (const auto then = std::exchange(options_.on_door, nullptr)) write_json(then(*status));
+    } else if (status.error().code == ErrorCode::kTimeout && client_ != nullptr) {
+      ask_for_door();  // hosts may need longer than an answer may
+    }
   });
 }
 

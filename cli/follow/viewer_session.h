@@ -45,6 +45,9 @@ struct SessionOptions {
   LineOptions lines = {};
   OutputStart start = {};  // with from_the_start: of what is written already
 
+  // What is shown on stdout once the post of some host answers.
+  std::function<Json(const JobStatus&)> on_door = {};
+
   std::optional<int> input = {};             // what ranks are to read of this descriptor; below 0: nothing more
   std::optional<StopRequest> stop = {};      // asked for as soon as somebody listens
   std::optional<Duration> stop_after = {};   // --timeout of `run`
@@ -83,6 +86,7 @@ class ViewerSession {
   void on_unseen_end(const Verdict& verdict);
   void give_up();
   void send_stop(const StopRequest& request);
+  void ask_for_door();
 
   // viewer_session_events.cc: what is seen and said
   void on_event(const JobEvent& event);

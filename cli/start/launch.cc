@@ -152,6 +152,14 @@ bool goes_with_its_flags(const SpecInput& input, const Arguments& arguments, con
                .help = "leave it out, and let the program read a file"});
     return false;
   }
+  for (const char* flag : {"tied", "json"}) {
+    if (!arguments.has(flag) || !elsewhere) continue;
+    say_error(context.terminal, {.id = "E0401",
+                                 .message = text("this build cannot do that yet: `--", flag,
+                                                 "` where the supervisor is on another machine"),
+                                 .help = "leave it out, or write `supervisor: {on: here}`"});
+    return false;
+  }
   const WorkspaceLook look = look_at_workspace(input.spec, input.tree, input.sources);
   if (!has_its_workspace(look, input.sources, context.terminal)) return false;
   for (const std::string& note : input.notes) say_note(context.terminal, note);
@@ -188,7 +196,8 @@ LaunchedJob start_launched(const NewJob& made, const SupervisorBinaries& binarie
 
 }  // namespace
 
-LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const Context& context) {
+LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const Context& context,
+                       std::optional<int> tied) {
   if (!goes_with_its_flags(input, arguments, context)) return {.view = nullptr, .exit_code = kExitUsage};
   std::optional<std::string> before;
   if (arguments.has("continue") && !arguments.has("submitted")) {
@@ -233,6 +242,7 @@ LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const
   const Status linked = links ? write_continues(job.directory, *before) : Status();
   if (!linked.ok()) return failed(context, exit_code_for(linked.error()), linked.error().message);
   StartOptions start{.accept_new_host_keys = arguments.has("accept-new")};
+  if (tied) start.tied = *tied;
   if (input.spec.supervised_away()) {
     // Another machine is reached first, and may have to be sent what runs there.
     start.away = true;

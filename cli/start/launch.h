@@ -6,6 +6,8 @@
 
 #include <memory>
 
+#include <optional>
+
 #include "cli/args/command.h"
 #include "cli/follow/viewer_session.h"
 #include "cli/job/spec_input.h"
@@ -27,7 +29,8 @@ struct LaunchedJob {
 std::vector<Flag> launch_flags();
 Flag continue_flag();  // of who starts a job
 
-// Says the notes of the input first.
-LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const Context& context);
+// Says the notes of the input first. `tied`: the descriptor at whose end the job is to stop.
+LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const Context& context,
+                       std::optional<int> tied = {});
 
 }  // namespace monarch

@@ -45,6 +45,7 @@ struct Child {
   int null = -1;
   int ready = -1;
   int lock = -1;  // of the guard; -1: there is no guard
+  int tied = -1;  // of the guard; -1: the job is tied to nobody
 };
 
 [[noreturn]] void child_failed(const Child& child, const char* what) {
@@ -63,7 +64,7 @@ struct Child {
   }
   // What our caller left open is not the job's to hold: a lock, or the pipe of a shell that waits for its end.
   if (::close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) != 0) child_failed(child, "close_range");
-  for (const int kept : {child.ready, child.lock}) {
+  for (const int kept : {child.ready, child.lock, child.tied}) {
     if (kept >= 0 && ::fcntl(kept, F_SETFD, 0) != 0) child_failed(child, "fcntl");
   }
   std::vector<char*> argv;
@@ -76,6 +77,14 @@ struct Child {
 // The child replaces descriptors 0 to 2, and the guard uses 3 itself: what is needed there must lie above, even if ours
 // were closed.
 constexpr int kFirstFree = 4;
+
+// The guard and each supervisor have it under the same number.
+Result<UniqueFd> tied_copy(int fd) {
+  if (fd < 0) return UniqueFd();
+  UniqueFd copy(::fcntl(fd, F_DUPFD_CLOEXEC, limits::kFirstTiedDescriptor));
+  if (!copy.valid()) return errno_error(text("duplicating descriptor ", fd), errno);
+  return copy;
+}
 
 Result<UniqueFd> above_taken(UniqueFd fd) {
   if (fd.get() >= kFirstFree) return fd;
@@ -157,6 +166,7 @@ Result<Guard> spawn_guard(const JobDirectory& job, const SupervisorBinaries& bin
     MONARCH_ASSIGN(lock, above_taken(std::move(lock)));
   }
 
+  MONARCH_ASSIGN(const UniqueFd tied, tied_copy(options.tied));
   const std::string number = text(ready.writer.get());
   std::vector<std::string> argv = {binaries.monarch,
                                    options.away ? "launch-for" : std::string(kSuperviseArgument),
@@ -168,6 +178,9 @@ Result<Guard> spawn_guard(const JobDirectory& job, const SupervisorBinaries& bin
     std::vector<std::string> guard = {binaries.worker, "keep", "--ready-fd", number, "--lock-fd", text(lock.get())};
     // Of the first supervisor alone: of those after it nobody has said that no other holds the job by then.
     if (options.force_takeover) guard.insert(guard.end(), {"--once", "--force-takeover"});
+    if (tied.valid()) {
+      for (auto* words : {&guard, &argv}) words->insert(words->end(), {"--tied-fd", text(tied.get())});
+    }
     guard.emplace_back("--");
     argv.insert(argv.begin(), guard.begin(), guard.end());
   }
@@ -176,7 +189,8 @@ Result<Guard> spawn_guard(const JobDirectory& job, const SupervisorBinaries& bin
                     .log = log.get(),
                     .null = null_device.get(),
                     .ready = ready.writer.get(),
-                    .lock = lock.get()};
+                    .lock = lock.get(),
+                    .tied = tied.get()};
   const pid_t pid = ::fork();
   if (pid < 0) return fork_error(errno);
   if (pid == 0) become_guard(child);

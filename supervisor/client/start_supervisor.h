@@ -3,14 +3,15 @@
 // start_supervisor(): puts a supervisor, under its guard, into a session of its own, and waits until it says that it is
 // ready or why it is not. What passes between the two:
 //
-//   argv     monarch-worker keep --ready-fd N --lock-fd M [--once --force-takeover] -- monarch supervise --job-dir DIR
-//            --ready-fd N [--accept-new]
+//   argv     monarch-worker keep --ready-fd N --lock-fd M [--once --force-takeover] [--tied-fd T] -- monarch supervise
+//            --job-dir DIR --ready-fd N [--tied-fd T] [--accept-new]
 //   files    DIR/spec.yaml   the spec as it was given, byte for byte (0600)
 //            DIR/spec.dir    the absolute folder of the spec's file; relative paths in the spec start there
 //            DIR/spec.from   which files and flags made the spec (cli/job/spec_origin); may be missing
 //            DIR/supervisor.log   standard output and error of both (0600)
 //   env      that of the shell that submitted the job, unchanged: env_pass and `launch: local` take from it
 //   lock     descriptor M holds the guard's lock of the job (journal/job_lock.h) for as long as the guard lives
+//   tied     descriptor T, a pipe or a socket, is each supervisor's: once its other end is closed, the job stops
 //   ready    one line on descriptor N, then it is closed:  {"ready":true}  or  {"error":"…","exit_code":N}
 //
 // Of a job whose supervisor is elsewhere it starts who launches the hosts, `monarch launch-for`, without a guard, by
@@ -59,6 +60,7 @@ struct StartOptions {
   bool resume = false;          // the job has begun, and its supervisor and guard are gone: what they left is kept
   bool force_takeover = false;  // by who knows that no other supervisor of it lives, whatever its directory says
   bool away = false;            // the supervisor is on another machine, which is reached first
+  int tied = -1;                // at its end the job stops; copied, and not for a supervisor on another machine
   int interrupt = -1;           // readable: nobody wants it any more; it is told to end, and the exit code is 130
 };
 StartFailure start_supervisor(const JobDirectory& job, const SupervisorBinaries& binaries,

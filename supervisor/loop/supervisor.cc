@@ -200,7 +200,7 @@ void Supervisor::begin() {
                           .continues = continues_.job,
                           .lost = continues_.lost});
     hosts_->launcher().begin();
-    return;
+    return viewers_->watch_tie();
   }
   log_warn("this is term ", shared_.files.journal.term.value(), ": the supervisor before it ended unexpectedly");
   if (core_.state().phase == JobPhase::kEnded) {
@@ -219,6 +219,7 @@ void Supervisor::begin() {
   }
   (void)decide(returned);
   hosts_->launcher().begin();
+  viewers_->watch_tie();
 }
 
 int Supervisor::run() {

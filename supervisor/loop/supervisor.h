@@ -17,6 +17,7 @@ struct SuperviseOptions {
   int ready_fd = -1;               // one line is written to it; see client/start_supervisor.h
   int keeper_fd = -1;              // the channel to the guard
   std::vector<int> kept_fds = {};  // the listening sockets of the supervisor before this one: control, bulk
+  int tied_fd = -1;                // once its other end is closed, the job stops; -1: it is tied to nobody
   bool accept_new_host_keys = false;
   bool force_takeover = false;  // also in another directory, or on another machine, than the job began on
 };

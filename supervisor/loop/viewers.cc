@@ -134,6 +134,15 @@ void Viewers::watch_descriptors() {
   server_->on_no_descriptor([this] { return descriptors_->make_room(); });
 }
 
+void Viewers::watch_tie() {
+  if (shared_.options.tied_fd < 0) return;
+  auto tie = Tie::create(*shared_.loop, UniqueFd(shared_.options.tied_fd), [this] {
+    (void)shared_.decide(StopOrdered{.request = {.how = StopHow::kOver, .who = "its program ended"}});
+  });
+  if (!tie.ok()) return log_error("the end of the program that the job is for cannot be told: ", tie.error().message);
+  tie_ = std::move(*tie);
+}
+
 void Viewers::remember_history() {
   for (const auto* records : {&shared_.files.journal.contents.history, &shared_.files.journal.contents.records}) {
     for (const Record& record : *records) {

@@ -1,7 +1,7 @@
 #pragma once
 
 // Viewers: the supervisor's side of who looks on and asks: the socket and the port for viewers, what they ask of ranks
-// and hosts, idleness, and the descriptors that all who come take.
+// and hosts, idleness, the end of the program that the job is there for, and the descriptors that all who come take.
 //
 // Thread: the process's main thread. Lifetime: within that of what it shares; after close() workers and hosts may be
 // gone.
@@ -15,6 +15,7 @@
 #include "supervisor/client/link/endpoint.h"
 #include "supervisor/loop/hosts.h"
 #include "supervisor/loop/shared.h"
+#include "supervisor/loop/tie.h"
 #include "supervisor/loop/workers.h"
 #include "supervisor/viewers/control_server.h"
 #include "supervisor/viewers/idle_timer.h"
@@ -36,6 +37,8 @@ class Viewers {
   // After the guard has started another supervisor: from here on ports are closed where descriptors are scarce.
   void watch_descriptors();
   void remember_history();
+  // Of a job that is there for a program, whose end may have come while no supervisor lived: that it stops then.
+  void watch_tie();
 
   ControlServer& server() { return *server_; }
   IdleTimer& idle() { return *idle_; }
@@ -54,6 +57,7 @@ class Viewers {
   Workers& workers_;
   Hosts& hosts_;
   std::unique_ptr<IdleTimer> idle_;
+  std::unique_ptr<Tie> tie_;  // nothing: the job is there for nobody in particular
   std::unique_ptr<ViewerPort> port_;
   std::optional<ListenerDoor> port_door_;  // until it is watched
   std::unique_ptr<ControlServer> server_;

@@ -31,6 +31,9 @@ inline constexpr std::size_t kCardBytes = 512;       // of all cards of a rank; 
 inline constexpr int kControlHighWaterMark = 1'000;  // messages; a full queue is an error of that send, never a wait
 inline constexpr int kBulkHighWaterMark = 64;        // messages; output that does not fit is read again from its file
 
+// What a keeper gives to whom it guards has numbers below this one; what a job is tied to, this one or one above.
+inline constexpr int kFirstTiedDescriptor = 32;
+
 // Output.
 inline constexpr int kOutputPipeBytes = 1 << 20;               // a rank's pipe; full blocks that rank alone
 inline constexpr std::size_t kOutputChunkBytes = 256U << 10U;  // one read of a pipe, one piece on the wire

@@ -23,13 +23,15 @@ namespace monarch {
 namespace {
 
 constexpr std::string_view kUsage =
-    "usage: monarch-worker keep [--ready-fd N] [--lock-fd N] [--restarts N] [--window SECONDS] [--once WORD] -- "
-    "COMMAND…\n";
+    "usage: monarch-worker keep [--ready-fd N] [--lock-fd N] [--tied-fd N] [--restarts N] [--window SECONDS] "
+    "[--once WORD] -- COMMAND…\n";
 
 struct GuardArguments {
   std::optional<int> ready_fd;
   // Open for as long as the guard lives, and nobody else's: see supervisor/journal/job_lock.h.
   std::optional<int> lock_fd;
+  // Of every start, under this number: what somebody else's end is told by.
+  std::optional<int> tied_fd;
   GuardedOptions guarded{.ping_deadline = limits::kSupervisorPingDeadline, .final_codes = {kExitJournal, kExitBusy}};
   std::vector<std::string> once;  // words behind the command, at its first start
   std::vector<std::string> command;
@@ -53,7 +55,12 @@ Result<GuardArguments> parse_guard_arguments(const std::vector<std::string>& arg
     }
     const auto value = i + 1 < arguments.size() ? number_from(arguments[i + 1]) : std::nullopt;
     if (!value) return Error{ErrorCode::kInvalid, text("`", flag, "` needs a number")};
-    if (flag == "--ready-fd" || flag == "--lock-fd") {
+    if (flag == "--tied-fd") {
+      if (*value < limits::kFirstTiedDescriptor) {
+        return Error{ErrorCode::kInvalid, text(flag, " must be ", limits::kFirstTiedDescriptor, " or above")};
+      }
+      parsed.tied_fd = *value;
+    } else if (flag == "--ready-fd" || flag == "--lock-fd") {
       if (*value <= kGuardedChannelDescriptor) {
         return Error{ErrorCode::kInvalid, text(flag, " must be above 3, which is the channel to the keeper")};
       }
@@ -106,6 +113,12 @@ int guard_main(const std::vector<std::string>& arguments) {
       return fail(errno_error(text("--ready-fd ", *ready), errno), kExitUsage);
     }
     setup.guarded.first_start.emplace_back(UniqueFd(*ready), *ready);
+  }
+  if (const auto tied = parsed.value().tied_fd) {
+    if (::fcntl(*tied, F_SETFD, FD_CLOEXEC) != 0) {
+      return fail(errno_error(text("--tied-fd ", *tied), errno), kExitUsage);
+    }
+    setup.guarded.descriptors.push_back({*tied, *tied});
   }
   if (const auto lock = parsed.value().lock_fd; lock && ::fcntl(*lock, F_SETFD, FD_CLOEXEC) != 0) {
     return fail(errno_error(text("--lock-fd ", *lock), errno), kExitUsage);

@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+
 #include "supervisor/client/link/endpoint.h"
 #include "supervisor/client/new_job.h"
 #include "supervisor/journal/job_lock.h"
@@ -54,6 +56,24 @@ TEST(StartSupervisor, GivesTheArgumentsThatWereAgreed) {
       failure.message.substr(before_lock.size(), failure.message.find(" --", before_lock.size()) - before_lock.size());
   EXPECT_EQ(failure.message, before_lock + lock + " -- /no/monarch supervise --job-dir " + f.job.directory.path() +
                                  " --ready-fd " + number);
+}
+
+TEST(StartSupervisor, GivesGuardAndSupervisorWhatTheJobIsTiedToUnderOneNumber) {
+  const Fixture f;
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+  // The shell writes to descriptors of one digit alone.
+  const UniqueFd reader(::fcntl(pipe[0], F_DUPFD_CLOEXEC, 50));
+  for (const int low : pipe) ::close(low);
+  const std::string script =
+      "eval \"echo '{\\\"error\\\":\\\"'$* $(readlink /proc/$$/fd/$7)'\\\",\\\"exit_code\\\":9}' >&$3\"";
+  const StartFailure failure = start_supervisor(
+      f.job, {.monarch = "/no/monarch", .worker = f.scratch.script("worker", script)}, {.tied = reader.get()});
+  const std::string tie = text(" --tied-fd ", limits::kFirstTiedDescriptor);
+  const std::size_t first = failure.message.find(tie + " -- ");
+  ASSERT_NE(first, std::string::npos) << failure.message;
+  EXPECT_NE(failure.message.find(tie, first + 1), std::string::npos) << failure.message;
+  EXPECT_NE(failure.message.find(" pipe:["), std::string::npos) << failure.message;
 }
 
 TEST(StartSupervisor, TakesNewHostKeysOnlyWhereItIsToldTo) {

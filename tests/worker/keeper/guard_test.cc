@@ -60,6 +60,8 @@ TEST_F(Guard, RefusesWhatItDoesNotUnderstand) {
   EXPECT_EQ(end_of(start(keep({"--restarts", "many"}, {"true"}))).value, 2);
   EXPECT_EQ(end_of(start(keep({"--ready-fd", "3"}, {"true"}))).value, 2);
   EXPECT_EQ(end_of(start(keep({"--lock-fd", "3"}, {"true"}))).value, 2);
+  EXPECT_EQ(end_of(start(keep({"--tied-fd", "31"}, {"true"}))).value, 2);
+  EXPECT_EQ(end_of(start(keep({"--tied-fd", "99"}, {"true"}))).value, 2) << "it is not open";
   EXPECT_EQ(end_of(start(keep({"--frobnicate", "3"}, {"true"}))).value, 2);
   EXPECT_EQ(end_of(start(keep({}, {}))).value, 2);
 }
@@ -88,6 +90,31 @@ TEST_F(Guard, GivesWordsThatAreForOnceToTheFirstStartAlone) {
   kill_door();
   enter_and_speak();
   EXPECT_EQ(read("words"), "--first word\n\n");
+}
+
+TEST_F(Guard, GivesItsTieToEachStartAndToNobodyElse) {
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+  UniqueFd read_end(pipe[0]);
+  const UniqueFd write_end(pipe[1]);
+  const std::string line = "readlink /proc/$$/fd/40 >> " + path("ties") + "; exec \"$0\" as-door";
+  SpawnOptions options = keep({"--tied-fd", "40"}, {"/bin/sh", "-c", line, self()});
+  options.descriptors.push_back({read_end.get(), 40});
+  start(options);
+  read_end.reset();
+  enter_and_speak();
+  kill_door();
+  enter_and_speak();
+  spawn(key(5), "ls -l /proc/$$/fd > " + path("open.new") + "; mv " + path("open.new") + " " + path("open") +
+                    "; exec sleep 1000");
+  ASSERT_TRUE(await_phase(5, RankPhase::kRunning));
+  ASSERT_TRUE(await_file("open"));
+  const std::string ties = read("ties");
+  ASSERT_TRUE(ties.starts_with("pipe:[")) << ties;
+  const std::string one = ties.substr(0, ties.find('\n') + 1);
+  EXPECT_EQ(ties, one + one);
+  EXPECT_EQ(read("open").find(one.substr(0, one.size() - 1)), std::string::npos) << read("open");
+  (void)::kill(reports_[key(5)].pid, SIGKILL);
 }
 
 TEST_F(Guard, KeepsItsLockToItself) {
