@@ -5,7 +5,6 @@
 // Thread: the only one of its process (it forks).
 
 #include <memory>
-
 #include <optional>
 
 #include "cli/args/command.h"

@@ -1,1 +1,0 @@
-"""Programs written for PyTorch Monarch, on a job of ours."""
