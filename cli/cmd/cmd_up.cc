@@ -148,6 +148,18 @@ std::optional<Complaint> misused_flag(const Arguments& arguments, std::optional<
                    .help = "leave the reading end of a pipe open for this command, and keep the writing end alone"};
 }
 
+// The flags of `up` that a supervisor on another machine could not answer for.
+std::optional<Complaint> only_here(const Arguments& arguments, const JobSpec& spec) {
+  for (const char* flag : {"tied", "json"}) {
+    if (!arguments.has(flag) || !is_supervised_elsewhere(spec)) continue;
+    return Complaint{
+        .id = "E0401",
+        .message = text("this build cannot do that yet: `--", flag, "` where the supervisor is on another machine"),
+        .help = "leave it out, or write `supervisor: {on: here}`"};
+  }
+  return std::nullopt;
+}
+
 SessionOptions until_it_runs(const JobSpec& spec, bool& shown, bool json) {
   SessionOptions options;
   options.kind = ViewerKind::kOwner;
@@ -178,6 +190,7 @@ int run_up(const Arguments& arguments, Context& context) {
   // A job that is live is somebody else's, or is tied to somebody else.
   const bool looks = state.state && !tied;
   if (const auto end = looks ? end_with_live(*input, *state.state, json, context) : std::nullopt) return *end;
+  if (const auto far = only_here(arguments, input->spec)) return refuse(context, *far, kExitUsage);
   // Ctrl-C in the program's terminal is the program's. It fails where a shell started this as a job of its own.
   if (tied) (void)::setsid();
   const LaunchedJob job = launch_job(*input, arguments, context, tied);

@@ -122,6 +122,10 @@ std::string indented(const std::string& lines) {
 
 }  // namespace
 
+bool is_supervised_elsewhere(const JobSpec& spec) {
+  return spec.supervised_away() || spec.launch.facts().waits_in_queue;
+}
+
 std::vector<Flag> launch_flags() {
   return {{.name = "accept-new",
            .value = "",
@@ -144,20 +148,11 @@ bool goes_with_its_flags(const SpecInput& input, const Arguments& arguments, con
                                  .help = "leave it out"});
     return false;
   }
-  const bool elsewhere = input.spec.supervised_away() || input.spec.launch.facts().waits_in_queue;
-  if (input.spec.input && elsewhere) {
+  if (input.spec.input && is_supervised_elsewhere(input.spec)) {
     say_error(context.terminal,
               {.id = "E0401",
                .message = "this build cannot do that yet: `stdin` where the supervisor is on another machine",
                .help = "leave it out, and let the program read a file"});
-    return false;
-  }
-  for (const char* flag : {"tied", "json"}) {
-    if (!arguments.has(flag) || !elsewhere) continue;
-    say_error(context.terminal, {.id = "E0401",
-                                 .message = text("this build cannot do that yet: `--", flag,
-                                                 "` where the supervisor is on another machine"),
-                                 .help = "leave it out, or write `supervisor: {on: here}`"});
     return false;
   }
   const WorkspaceLook look = look_at_workspace(input.spec, input.tree, input.sources);

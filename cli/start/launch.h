@@ -28,6 +28,9 @@ struct LaunchedJob {
 std::vector<Flag> launch_flags();
 Flag continue_flag();  // of who starts a job
 
+// On another machine, now or once Slurm has started it.
+bool is_supervised_elsewhere(const JobSpec& spec);
+
 // Says the notes of the input first. `tied`: the descriptor at whose end the job is to stop.
 LaunchedJob launch_job(const SpecInput& input, const Arguments& arguments, const Context& context,
                        std::optional<int> tied = {});
