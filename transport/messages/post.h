@@ -23,9 +23,10 @@
 
 namespace monarch {
 
-inline constexpr std::uint32_t kPostDoorVersion = 3;  // both ends go by the lower of what they say
+inline constexpr std::uint32_t kPostDoorVersion = 4;  // both ends go by the lower of what they say
 inline constexpr std::uint32_t kOldestPostDoorVersion = 2;
 inline constexpr std::uint32_t kCountedDoorVersion = 3;    // from which on readers of blocks are counted
+inline constexpr std::uint32_t kGuestsDoorVersion = 4;     // from which on a guest may serve
 inline constexpr std::size_t kBodyHereBytes = 48U << 10U;  // a larger body goes beside its message
 
 // ---- daemon ↔ post ----
@@ -164,6 +165,9 @@ MONARCH_FIELDS(RankActor, name, class_name, endpoints)
 
 // process → post, its first word at the door. A rank that both serves and calls comes twice: what it may not say while
 // too much of what it has called waits must not hold up what it answers.
+//
+// Who is no rank of the job is a guest. One that serves gets a number with its welcome, and is called by it as a rank of
+// kGuestsMesh, until its connection ends.
 struct PostHello {
   std::uint32_t version = kOldestPostDoorVersion;  // the latest that it speaks
   std::string mesh;                                // its rank's; empty: it is no rank of the job
@@ -186,9 +190,12 @@ struct PostWelcome {
   std::string address;           // numeric, of this host for others
   std::uint16_t first_port = 0;  // where a rank may listen; 0: anywhere
   std::uint16_t last_port = 0;
+  std::uint32_t guest = 0;  // the number of a guest that serves; 0: it is none
   bool operator==(const PostWelcome&) const = default;
 };
-MONARCH_MESSAGE(PostWelcome, 145, version, host, meshes, calls, call_bytes, body_bytes, address, first_port, last_port)
+MONARCH_MESSAGE(PostWelcome, 145, version, host, meshes, calls, call_bytes, body_bytes, address, first_port, last_port,
+                guest)
+MONARCH_ADDED_FIELDS(PostWelcome, 1)
 
 // first, first + step, … : `count` ranks.
 struct RankSteps {
@@ -216,8 +223,10 @@ struct PostCall {
   bool quiet = false;               // of values nobody wants to hear
   std::optional<Instant> deadline;  // by the boot clock of this host
   CallBody body;
+  std::string host;  // of kGuestsMesh: whose guests; empty: the caller's own
 };
-MONARCH_MESSAGE(PostCall, 146, id, mesh, ranks, target, quiet, deadline, body)
+MONARCH_MESSAGE(PostCall, 146, id, mesh, ranks, target, quiet, deadline, body, host)
+MONARCH_ADDED_FIELDS(PostCall, 1)
 
 struct PostCancel {
   std::uint64_t id = 0;
@@ -355,6 +364,9 @@ struct PostFree {
 MONARCH_MESSAGE(PostFree, 170, block, unsure)
 
 inline constexpr const char* kCardsActor = "@cards";
+// The guests that serve at one host's post, as if they were ranks of a mesh. No mesh of a job has that name.
+inline constexpr const char* kGuestsMesh = "@guests";
+inline constexpr MeshId kGuestsMeshId{0xffff'fffe};
 inline constexpr std::size_t kCardNameBytes = 64;
 inline constexpr std::size_t kActorNameBytes = 256;  // of an endpoint's, too
 inline constexpr std::size_t kSignatureBytes = 8U << 10U;

@@ -8,12 +8,15 @@
 #include "transport/base/report_limits.h"
 #include "transport/base/take_number.h"
 #include "transport/base/text.h"
+#include "worker/core/post/guests.h"
 
 namespace monarch {
 
 namespace {
 
-constexpr std::uint64_t kBytesOfARank = 64;  // of a call: what is kept for each
+constexpr std::uint64_t kBytesOfARank = 64;    // of a call: what is kept for each
+constexpr HostId kNoHost{~std::uint32_t{0}};   // none of any roster
+constexpr std::size_t kGuestsOfACall = 4'096;  // as many as a door has connections
 
 Error refused(std::string why) { return {ErrorCode::kInvalid, std::move(why)}; }
 
@@ -27,10 +30,22 @@ std::string why_too_long(const PostCall& call) {
   for (std::string why : {longer("the name of its mesh", call.mesh, limits::kNameBytes),
                           longer("the name of its actor", target.actor, kActorNameBytes),
                           longer("the name of its endpoint", target.endpoint, kActorNameBytes),
-                          longer("its signature", target.signature, kSignatureBytes)}) {
+                          longer("its signature", target.signature, kSignatureBytes),
+                          longer("the name of its host", call.host, limits::kNameBytes)}) {
     if (!why.empty()) return why;
   }
   return {};
+}
+
+// Where they are, by the call. Who was on a host that is none of the job any more is lost with it.
+Result<HostId> host_of_guests(const PostCall& call, const RosterView& roster, HostId here) {
+  if (call.target.actor == kCardsActor) return refused(Guests::kNoCards);
+  std::uint64_t count = 0;
+  for (const RankSteps& steps : call.ranks) count += steps.count;
+  if (count > kGuestsOfACall) {
+    return refused(text("the call names ", count, " guests, and ", kGuestsOfACall, " are the most"));
+  }
+  return call.host.empty() ? here : roster.host_named(call.host).value_or(kNoHost);
 }
 
 // In order, each once.
@@ -39,6 +54,7 @@ Result<std::vector<Rank>> ranks_of(const PostCall& call, std::uint32_t size) {
   for (const RankSteps& steps : call.ranks) {
     if (steps.count == 0) continue;
     const std::uint64_t last = steps.first + std::uint64_t{steps.count - 1} * steps.step;
+    if (last >= size && call.mesh == kGuestsMesh) return refused(text("there is no guest of a number like ", last));
     if (last >= size || steps.count > size) {
       return refused(text("there is no rank ", call.mesh, '/', last, ": the mesh has ", size));
     }
@@ -54,17 +70,24 @@ Result<std::vector<Rank>> ranks_of(const PostCall& call, std::uint32_t size) {
 }  // namespace
 
 Result<CallTable::Entered> entered_of(const PostCall& call, const CallerName& caller, const RosterView& roster,
-                                      const PostLimits& limits) {
+                                      const PostLimits& limits, HostId here) {
   if (std::string passed = roster.passed(caller); !passed.empty()) return refused(std::move(passed));
   if (call.body.bytes > limits.body_bytes) {
     return refused(text("its arguments are ", amount_text(call.body.bytes), ", and one call carries ",
                         amount_text(limits.body_bytes), " at most"));
   }
   if (std::string why = why_too_long(call); !why.empty()) return refused(std::move(why));
-  const auto mesh = roster.mesh_named(call.mesh);
+  const auto mesh = roster.called_mesh(call.mesh);
   if (!mesh) return refused(unknown_mesh(call.mesh, roster.roster()));
   if (call.target.actor == kCardsActor && !known_generation(call.target)) {
     return refused(text("the signature of ", kCardsActor, " is a generation"));
+  }
+  std::optional<HostId> host;
+  if (mesh == kGuestsMeshId) {
+    MONARCH_ASSIGN(host, host_of_guests(call, roster, here));
+  } else if (!call.host.empty()) {
+    return refused(text("the call names host ", call.host, ", and ", call.mesh,
+                        " is a mesh of the job, whose ranks are where they are"));
   }
   MONARCH_ASSIGN(std::vector<Rank> ranks, ranks_of(call, roster.ranks_of(*mesh)));
   const CallTarget& target = call.target;
@@ -72,6 +95,7 @@ Result<CallTable::Entered> entered_of(const PostCall& call, const CallerName& ca
                               ranks.size() * kBytesOfARank;
   return CallTable::Entered{.mesh = *mesh,
                             .ranks = std::move(ranks),
+                            .host = host,
                             .quiet = call.quiet,
                             .deadline = call.deadline,
                             .bytes = bytes,

@@ -17,9 +17,9 @@
 
 namespace monarch {
 
-// kInvalid: the message says why.
+// kInvalid: the message says why. `here`: its caller's host.
 Result<CallTable::Entered> entered_of(const PostCall& call, const CallerName& caller, const RosterView& roster,
-                                      const PostLimits& limits);
+                                      const PostLimits& limits, HostId here);
 
 // Of a call of kCardsActor: which generation's card its caller has; nothing: it says none.
 std::optional<std::uint64_t> known_generation(const CallTarget& target);

@@ -49,6 +49,7 @@ class CallTable {
   struct Entered {
     MeshId mesh;
     std::vector<Rank> ranks;
+    std::optional<HostId> host;  // of guests: where they are
     bool quiet = false;
     std::optional<Instant> deadline;
     std::uint64_t bytes = 0;

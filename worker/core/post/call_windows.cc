@@ -8,7 +8,8 @@ bool CallWindows::has_room(const Window& window, std::uint64_t bytes) const {
 
 bool CallWindows::enter(const Part& part) {
   const std::uint64_t bytes = part.content->bytes();
-  Place place{.target = {part.call.door, {part.content->mesh, part.rank}, part.content->target.actor},
+  const CallContent& content = *part.content;
+  Place place{.target = {part.call.door, {content.mesh, part.rank}, content.host, content.target.actor},
               .bytes = bytes,
               .waits = {}};
   Window& window = windows_[place.target];

@@ -45,6 +45,7 @@ class CallWindows {
   struct Target {
     DoorId door;
     RankId rank;
+    std::optional<HostId> host;  // of a guest: whose
     std::string actor;
     auto operator<=>(const Target&) const = default;
   };

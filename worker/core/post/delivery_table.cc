@@ -100,6 +100,15 @@ void DeliveryTable::left(DoorId door, Instant now) {
   if (!cause.empty()) finish_lost(rank, Which::kGiven, cause);
 }
 
+void DeliveryTable::left_for_good(DoorId door, const std::string& cause) {
+  const auto found = doors_.find(door);
+  if (found == doors_.end()) return;
+  const RankId rank = found->second;
+  doors_.erase(found);
+  finish_lost(rank, Which::kGiven, cause);
+  ranks_.erase(rank);
+}
+
 void DeliveryTable::ended(const RankId& rank, std::uint64_t generation, const std::string& cause, Instant now) {
   Served& served = served_of(rank);
   if (generation < served.generation || (served.ended && generation <= served.ended->generation)) return;

@@ -33,6 +33,7 @@ struct CallContent {
   CallTarget target;
   CallerName caller;
   HeldBody body;
+  std::optional<HostId> host = {};  // of guests: where they are, as their caller says
   // Of the body and of the texts beside it.
   std::uint64_t bytes() const {
     return body.bytes() + target.actor.size() + target.endpoint.size() + target.signature.size();
@@ -84,6 +85,8 @@ class DeliveryTable {
   // A rank that serves has come, as that generation. False: a later process of it is, or was, here.
   bool came(DoorId door, const RankId& rank, std::uint64_t generation, std::vector<RankActor> actors);
   void left(DoorId door, Instant now);
+  // The same of one that never comes again, for that cause: nothing is kept of it.
+  void left_for_good(DoorId door, const std::string& cause);
   // The process of that generation has ended, by its keeper's word.
   void ended(const RankId& rank, std::uint64_t generation, const std::string& cause, Instant now);
 

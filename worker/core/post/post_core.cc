@@ -28,7 +28,8 @@ PostCore::PostCore(PostOptions options)
       deliveries_(options_.limits, bodies_, out_),
       lines_(options_.host, options_.start, bodies_, out_, options_.limits),
       gate_(roster_),
-      cards_(options_.limits) {}
+      cards_(options_.limits),
+      guests_(options_.start) {}
 
 PostActions PostCore::step(const PostEvent& event, Instant now) {
   now_ = now;
@@ -98,7 +99,9 @@ void PostCore::on(const post_event::DoorLeft& event) {
     windows_.left(event.door);
     take_back(calls_.left(event.door));
   }
-  if (serving_.erase(event.door) > 0) deliveries_.left(event.door, now_);
+  if (serving_.erase(event.door) == 0) return;
+  if (guests_.left(event.door)) return deliveries_.left_for_good(event.door, Guests::kHasLeft);
+  deliveries_.left(event.door, now_);
 }
 
 void PostCore::on(const post_event::PeerSaid& event) {
@@ -140,21 +143,25 @@ void PostCore::said(DoorId door, const PostHello& hello) {
   welcome(door, hello);
 }
 
+std::string PostCore::why_unwelcome(const PostHello& hello, CallerName& name) const {
+  if (hello.mesh.empty()) {
+    const bool may = !hello.serves || hello.version >= kGuestsDoorVersion;
+    return may ? "" : text("only a rank of the job serves before version ", kGuestsDoorVersion, " of the door");
+  }
+  const auto mesh = roster_.mesh_named(hello.mesh);
+  if (!mesh) return unknown_mesh(hello.mesh, roster_.roster());
+  name.rank = {*mesh, Rank(hello.rank)};
+  if (hello.rank >= roster_.ranks_of(*mesh)) return text("there is no rank ", roster_.rank_name(name.rank));
+  if (std::string passed = roster_.passed(name); !passed.empty()) return passed;
+  if (roster_.place_of(name, options_.host) != RosterView::Place::kElsewhere) return {};
+  return text(roster_.rank_name(name.rank), " is not on this host");
+}
+
 void PostCore::welcome(DoorId door, const PostHello& hello) {
   CallerName name{.mesh = hello.mesh, .rank = {}, .generation = hello.generation};
-  if (!hello.mesh.empty()) {
-    const auto mesh = roster_.mesh_named(hello.mesh);
-    if (!mesh) return turn_away(door, unknown_mesh(hello.mesh, roster_.roster()));
-    name.rank = {*mesh, Rank(hello.rank)};
-    if (hello.rank >= roster_.ranks_of(*mesh))
-      return turn_away(door, text("there is no rank ", roster_.rank_name(name.rank)));
-    if (std::string passed = roster_.passed(name); !passed.empty()) return turn_away(door, std::move(passed));
-    if (roster_.place_of(name, options_.host) == RosterView::Place::kElsewhere) {
-      return turn_away(door, text(roster_.rank_name(name.rank), " is not on this host"));
-    }
-  } else if (hello.serves) {
-    return turn_away(door, "only a rank of the job serves");
-  }
+  if (std::string why = why_unwelcome(hello, name); !why.empty()) return turn_away(door, std::move(why));
+  const bool is_guest = hello.serves && hello.mesh.empty();
+  if (is_guest) name.rank = guests_.came(door);
   const PostLimits& limits = options_.limits;
   const std::uint32_t version = std::min(hello.version, kPostDoorVersion);
   if (version >= kCountedDoorVersion) {
@@ -169,13 +176,14 @@ void PostCore::welcome(DoorId door, const PostHello& hello) {
                                                           .body_bytes = limits.body_bytes,
                                                           .address = options_.address,
                                                           .first_port = options_.first_port,
-                                                          .last_port = options_.last_port}});
+                                                          .last_port = options_.last_port,
+                                                          .guest = is_guest ? name.rank.rank.value() : 0}});
   if (hello.watches) watching_.insert(door);
   if (!hello.serves) {
     callers_[door] = std::move(name);
     return;
   }
-  if (!deliveries_.came(door, name.rank, hello.generation, hello.actors)) {
+  if (!deliveries_.came(door, name.rank, is_guest ? Guests::kGeneration : hello.generation, hello.actors)) {
     return turn_away(door, text("a later start of ", roster_.rank_name(name.rank), " has its place"));
   }
   serving_.insert(door);
@@ -246,13 +254,14 @@ void PostCore::said(DoorId door, const PostCall& call) {
   if (caller == callers_.end()) return turn_away(door, "it has not come as a caller");
   const CallKey key{door, call.id};
   if (calls_.knows(key)) return turn_away(door, text("call ", call.id, " is under way already"));
-  const auto entered = entered_of(call, caller->second, roster_, options_.limits);
+  const auto entered = entered_of(call, caller->second, roster_, options_.limits, options_.host);
   if (!entered.ok()) {
     return answers_.over(door, call.id, entered.error().message);
   }
   calls_.enter(key, *entered, now_);
   distribute(key, entered->ranks,
-             std::make_shared<const CallContent>(CallContent{entered->mesh, call.target, caller->second, body}));
+             std::make_shared<const CallContent>(
+                 CallContent{entered->mesh, call.target, caller->second, body, entered->host}));
 }
 
 // ---- Where a call goes.
@@ -281,18 +290,20 @@ void PostCore::send(const CallKey& key, const std::vector<Rank>& ranks, const Sh
   for (const Rank rank : ranks) {
     const RankId id{content->mesh, rank};
     const RosterRun* const run = roster_.find(id);
-    if (run != nullptr && run->host == options_.host) {
+    const std::optional<HostId> where = run != nullptr ? std::optional(run->host) : content->host;
+    if (where == options_.host) {
       const auto number = deliver_here({.call = key, .root = {}, .root_start = {}, .number = 0}, id, content);
       if (number != 0) calls_.asked(key, rank, {.host = {}, .number = number});
       continue;
     }
-    const RosterHost* const host = run == nullptr ? nullptr : roster_.host(run->host);
-    if (host == nullptr || (run->state != RosterState::kUp && run->state != RosterState::kStarting)) {
+    const RosterHost* const host = where ? roster_.host(*where) : nullptr;
+    const bool is_up = run == nullptr || run->state == RosterState::kUp || run->state == RosterState::kStarting;
+    if (host == nullptr || !is_up) {
       end(key, rank, OutcomeKind::kRankLost, roster_.why_lost(id));
     } else if (!host->without_post.empty()) {
       end(key, rank, OutcomeKind::kGone, text("no post on ", host->peer.name, ": ", host->without_post));
     } else {
-      others[run->host].push_back(rank);
+      others[*where].push_back(rank);
     }
   }
   for (const auto& [host, there] : others) {
@@ -303,8 +314,23 @@ void PostCore::send(const CallKey& key, const std::vector<Rank>& ranks, const Sh
 
 DeliveryTable::Number PostCore::deliver_here(const DeliveryOrigin& origin, const RankId& rank, SharedContent content) {
   const CallTarget& target = content->target;
+  if (rank.mesh == kGuestsMeshId) return deliver_to_guest(origin, rank, std::move(content));
   if (target.actor != kCardsActor) return deliveries_.deliver(origin, rank, content, standing_of(rank), now_);
   return cards_.ask(origin, content->caller, rank, target.endpoint, known_generation(target).value_or(0));
+}
+
+// Who is not here was here, or never is.
+DeliveryTable::Number PostCore::deliver_to_guest(const DeliveryOrigin& origin, const RankId& guest,
+                                                 SharedContent content) {
+  const bool wants_card = content->target.actor == kCardsActor;
+  if (guests_.has(guest.rank) && !wants_card) {
+    return deliveries_.deliver(origin, guest, std::move(content), {}, now_);
+  }
+  CallOutcome outcome;
+  outcome.kind = wants_card ? OutcomeKind::kRefused : OutcomeKind::kRankLost;
+  outcome.text = wants_card ? Guests::kNoCards : guests_.why_lost(guest.rank);
+  end(DeliveryTable::Done{origin, guest, std::move(outcome), {}});
+  return 0;
 }
 
 void PostCore::route(const CardRoutes::Key& key, SharedContent content) {

@@ -6,7 +6,8 @@
 // begins in the order in which it was sent.
 //
 // What is wrong with a call itself is refused before anything is asked. Calls to a rank that is not up end at once; a
-// rank's own host is the authority on it.
+// rank's own host is the authority on it. A guest that serves is called like a rank, and is its post's alone: no roster
+// has it, and it ends with its connection.
 //
 // Thread: a value of the loop's; pure.
 
@@ -30,6 +31,7 @@
 #include "worker/core/post/card_table.h"
 #include "worker/core/post/delivery_table.h"
 #include "worker/core/post/door_answers.h"
+#include "worker/core/post/guests.h"
 #include "worker/core/post/lendings.h"
 #include "worker/core/post/peer_lines.h"
 #include "worker/core/post/post_limits.h"
@@ -71,6 +73,7 @@ class PostCore {
   std::size_t doubted() const { return gate_.size(); }  // asks of callers whom no roster knows yet
   std::size_t bodies() const { return bodies_.held(); }
   std::uint64_t body_bytes() const { return bodies_.bytes(); }
+  std::size_t guests() const { return guests_.size(); }
   std::size_t lendings() const { return lendings_.size(); }  // bodies that are blocks, which somebody may read
 
  private:
@@ -93,6 +96,8 @@ class PostCore {
   void said(DoorId door, const PostLetGo& said);
   void turn_away(DoorId door, std::string why);
   void welcome(DoorId door, const PostHello& hello);
+  // Empty: whom the hello names may come so, and that is `name`; else why not.
+  std::string why_unwelcome(const PostHello& hello, CallerName& name) const;
 
   void distribute(const CallKey& key, const std::vector<Rank>& ranks, const SharedContent& content);
   // Those of its ranks that a call may be under way at.
@@ -103,6 +108,7 @@ class PostCore {
   void take_back_here(DeliveryTable::Number number);
   // Who is called of this host. 0: it has ended already.
   DeliveryTable::Number deliver_here(const DeliveryOrigin& origin, const RankId& rank, SharedContent content);
+  DeliveryTable::Number deliver_to_guest(const DeliveryOrigin& origin, const RankId& guest, SharedContent content);
   void end(DeliveryTable::Done&& done);
   // Asks the host on which a rank is, or is about to be, for its card; it waits while there is none.
   void route(const CardRoutes::Key& key, SharedContent content);
@@ -134,6 +140,7 @@ class PostCore {
   WaitRings rings_;
   CardTable cards_;
   CardRoutes routes_;
+  Guests guests_;
   std::map<DoorId, CallerName> callers_;
   std::set<DoorId> serving_;
   std::set<DoorId> watching_;

@@ -8,6 +8,12 @@
 
 namespace monarch {
 
+namespace {
+
+constexpr std::uint32_t kGuestNumbers = 0x8000'0000;
+
+}  // namespace
+
 bool RosterView::take(Roster roster) {
   if (std::tie(roster.term, roster.number) <= std::tie(roster_.term, roster_.number)) return false;
   roster_ = std::move(roster);
@@ -33,7 +39,12 @@ std::optional<MeshId> RosterView::mesh_named(const std::string& name) const {
   return found == meshes_.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::optional<MeshId> RosterView::called_mesh(const std::string& name) const {
+  return name == kGuestsMesh ? std::optional(kGuestsMeshId) : mesh_named(name);
+}
+
 std::uint32_t RosterView::ranks_of(MeshId mesh) const {
+  if (mesh == kGuestsMeshId) return kGuestNumbers;
   return mesh.value() < ranks_.size() ? ranks_[mesh.value()] : 0;
 }
 
@@ -52,6 +63,12 @@ const RosterHost* RosterView::host(HostId host) const {
   return found == hosts_.end() ? nullptr : &found->second;
 }
 
+std::optional<HostId> RosterView::host_named(const std::string& name) const {
+  const auto found = std::find_if(roster_.hosts.begin(), roster_.hosts.end(),
+                                  [&](const RosterHost& host) { return host.peer.name == name; });
+  return found == roster_.hosts.end() ? std::nullopt : std::optional(found->peer.host);
+}
+
 std::string RosterView::host_name(HostId host) const {
   const RosterHost* const found = this->host(host);
   return found != nullptr ? found->peer.name : text("host ", host.value());
@@ -59,6 +76,7 @@ std::string RosterView::host_name(HostId host) const {
 
 std::string RosterView::rank_name(const RankId& rank) const {
   const std::size_t mesh = rank.mesh.value();
+  if (rank.mesh == kGuestsMeshId) return text(kGuestsMesh, '/', rank.rank.value());
   return text(mesh < roster_.meshes.size() ? roster_.meshes[mesh].name : text("mesh ", mesh), '/', rank.rank.value());
 }
 
@@ -72,6 +90,7 @@ const RosterFailure* RosterView::newest_failure(const RankId& rank) const {
 }
 
 std::string RosterView::why_lost(const RankId& rank) const {
+  if (rank.mesh == kGuestsMeshId) return "its host is none of the job";
   const RosterRun* const run = find(rank);
   const RosterFailure* const failure = newest_failure(rank);
   const std::string cause = failure != nullptr ? failure->cause : std::string();

@@ -24,10 +24,14 @@ class RosterView {
   const Roster& roster() const { return roster_; }
 
   std::optional<MeshId> mesh_named(const std::string& name) const;
+  // What a call may name: also kGuestsMesh.
+  std::optional<MeshId> called_mesh(const std::string& name) const;
+  // Of kGuestsMeshId more than there are: their post knows them.
   std::uint32_t ranks_of(MeshId mesh) const;
   // Nothing: it is on no host.
   const RosterRun* find(const RankId& rank) const;
   const RosterHost* host(HostId host) const;
+  std::optional<HostId> host_named(const std::string& name) const;
 
   std::string host_name(HostId host) const;
   std::string rank_name(const RankId& rank) const;

@@ -50,12 +50,13 @@ TEST_F(PostCoreTest, TurnsAwayWhoCannotBeMeant) {
   EXPECT_EQ(why(hello_of("zzz", 0, true)), "the job has no mesh zzz; it has work, control");
   EXPECT_EQ(why(hello_of("work", 4, true)), "there is no rank work/4");
   EXPECT_EQ(why(hello_of("work", 1, true, 0)), "a later start of work/1 has its place");
-  EXPECT_EQ(why(hello_of("", 0, true)), "only a rank of the job serves");
+  EXPECT_EQ(why(hello_of("@guests", 0, true)), "the job has no mesh @guests; it has work, control");
+  EXPECT_EQ(why(hello_of("", 0, true)), "only a rank of the job serves before version 4 of the door");
   PostHello old = hello_of("work", 0, true);
   old.version = 1;
   EXPECT_EQ(why(old), "it speaks version 1 of the door, and this post 2 on");
   PostHello future = hello_of("work", 0, true);
-  future.version = 4;
+  future.version = kPostDoorVersion + 1;
   EXPECT_EQ(why(future), "");
   EXPECT_EQ(why(hello_of("work", 0, true)), "");
 }

@@ -76,7 +76,7 @@ std::vector<PostFree> unsure() { return {{kBlock, true}}; }
 
 TEST_F(PostLendings, AnswersByTheLowerOfBothVersions) {
   for (std::uint32_t host = 0; host < 2; ++host) feed(host, post_event::RosterCame{some_roster()});
-  for (const auto& [says, hears] : {std::pair(2U, 2U), {3U, 3U}, {9U, 3U}}) {
+  for (const auto& [says, hears] : {std::pair(2U, 2U), {3U, 3U}, {9U, kPostDoorVersion}}) {
     PostHello hello = hello_of("control", 0, false);
     hello.version = says;
     const DoorId door(100 + says);
