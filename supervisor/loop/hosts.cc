@@ -154,6 +154,7 @@ Bootstrap Hosts::bootstrap_for(HostId host) const {
   const CheckpointSpec& checkpoints = shared_.spec().checkpoints;
   if (checkpoints.peer > 0) bootstrap.checkpoint_memory = checkpoints.memory;
   bootstrap.post = shared_.spec().calls;
+  bootstrap.one_machine = !shared_.on_machines();
   bootstrap.worker = worker_number(shared_.term(), shared_.core.facts().host(host).launched_at);
   const PortSpan ports = vault_ports(shared_.spec());
   bootstrap.first_port = ports.first;

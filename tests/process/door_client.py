@@ -95,7 +95,7 @@ class Door:
     def card(self, number, mesh, rank, name, since=0):
         """A rank's card of a generation after `since`, once there is one: that, and its text, and what of its key is ours."""
         self.say(CALL, [number, mesh, [[rank, 1, 1]], ["@cards", name, str(since)], False, None, [0, 0, b""]])
-        _, _, (how, _, words, _, generation, (_, _, text, *_), own, *_) = self.hear(ANSWER)
+        _, _, (how, _, words, _, generation, (_, _, text, *_), own, *_), *_ = self.hear(ANSWER)
         self.hear(OVER)
         return generation, text if how == 0 else words, own
 

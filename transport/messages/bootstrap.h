@@ -45,11 +45,12 @@ struct Bootstrap {
   bool term_foretells = false;
   std::uint64_t worker = 0;  // which worker of the host it is: those of a job are counted upwards
   bool post = false;         // ranks of this host call, or are called: they have a post
+  bool one_machine = false;  // all hosts of the job are this one
 };
 MONARCH_FIELDS(Bootstrap, job_id, host, host_name, term, server_public_key, control_endpoint, bulk_endpoint,
                state_directory, log_directory, heartbeat, suspect_after, orphan_ttl, host_address, interface,
                socket_directory, copied, login_environment, checkpoint_memory, first_port, last_port, term_foretells,
-               worker, post)
+               worker, post, one_machine)
 
 struct Gpu {
   std::uint32_t index = 0;  // as CUDA_VISIBLE_DEVICES of this host counts

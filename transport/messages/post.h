@@ -53,9 +53,10 @@ struct PostSetup {
   std::int32_t keeper_pid = 0;
   std::uint16_t first_port = 0;  // it listens at the highest free one of these; 0: at any
   std::uint16_t last_port = 0;
+  bool one_machine = false;  // all hosts of the job are this one
 };
 MONARCH_MESSAGE(PostSetup, 176, job, host_name, host, start, address, public_key, secret_key, directory, keeper_pid,
-                first_port, last_port)
+                first_port, last_port, one_machine)
 
 enum class PostWordKind : std::uint8_t {
   kWaiting,    // a call without a deadline has waited for long
@@ -238,9 +239,11 @@ struct PostAnswer {
   std::uint64_t id = 0;
   std::uint32_t rank = 0;
   CallOutcome outcome;
+  bool here = false;  // it was answered on this machine
   bool operator==(const PostAnswer&) const = default;
 };
-MONARCH_MESSAGE(PostAnswer, 148, id, rank, outcome)
+MONARCH_MESSAGE(PostAnswer, 148, id, rank, outcome, here)
+MONARCH_ADDED_FIELDS(PostAnswer, 1)
 
 // post → process: all have been said; nothing more of this call follows.
 struct PostOver {
@@ -265,9 +268,11 @@ struct PostDeliver {
   CallTarget target;
   CallerName caller;
   CallBody body;
+  bool here = false;  // it was asked on this machine
   bool operator==(const PostDeliver&) const = default;
 };
-MONARCH_MESSAGE(PostDeliver, 150, delivery, target, caller, body)
+MONARCH_MESSAGE(PostDeliver, 150, delivery, target, caller, body, here)
+MONARCH_ADDED_FIELDS(PostDeliver, 1)
 
 // post → rank: nobody waits for it any more. What has not begun is answered as kCancelled, and not run.
 struct PostTakeBack {
@@ -335,9 +340,11 @@ struct SaidAnswer {
   std::uint32_t rank = 0;
   CallOutcome outcome;  // with a body in the message, or none
   bool last = false;    // as a PostOver behind it
+  bool here = false;    // it was answered on this machine
   bool operator==(const SaidAnswer&) const = default;
 };
-MONARCH_FIELDS(SaidAnswer, id, rank, outcome, last)
+MONARCH_FIELDS(SaidAnswer, id, rank, outcome, last, here)
+MONARCH_ADDED_FIELDS(SaidAnswer, 1)
 
 // post → process: what a turn of the post had for it, in order. One whose body is beside goes as a PostAnswer.
 struct PostAnswers {

@@ -55,7 +55,8 @@ void Daemon::make_post_channel() {
                        .directory = bootstrap.socket_directory,
                        .keeper_pid = hello_.keeper_pid,
                        .first_port = bootstrap.first_port,
-                       .last_port = bootstrap.last_port};
+                       .last_port = bootstrap.last_port,
+                       .one_machine = bootstrap.one_machine};
   const auto on_report = [this] {
     // Where it serves, and that it goes by a newer roster.
     const auto& report = post_->report();

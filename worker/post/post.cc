@@ -52,6 +52,7 @@ Post::Post(PostSetup setup, CurveKeyPair keys)
              .first_port = setup_.first_port,
              .last_port = setup_.last_port,
              .start = setup_.start,
+             .one_machine = setup_.one_machine,
              .limits = {}}) {}
 
 Status Post::open(SignalFd& signals) {

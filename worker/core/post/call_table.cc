@@ -49,17 +49,18 @@ void CallTable::asked(const CallKey& key, Rank rank, const CallPlace& place) {
   if (waiting != call->second.waiting.end()) waiting->second = place;
 }
 
-void CallTable::end(const CallKey& key, Rank rank, CallOutcome outcome, HeldBody body) {
+void CallTable::end(const CallKey& key, Rank rank, CallOutcome outcome, HeldBody body, Whence whence) {
   const auto call = calls_.find(key);
   if (call == calls_.end() || call->second.waiting.erase(rank) == 0) return;
-  say(key, call->second, rank, std::move(outcome), std::move(body));
+  say(key, call->second, rank, std::move(outcome), std::move(body), whence);
   ended_.emplace_back(key, rank);
   if (call->second.waiting.empty()) over(call);
 }
 
-void CallTable::say(const CallKey& key, const Call& call, Rank rank, CallOutcome outcome, HeldBody body) {
+void CallTable::say(const CallKey& key, const Call& call, Rank rank, CallOutcome outcome, HeldBody body,
+                    Whence whence) {
   if (call.quiet && outcome.kind == OutcomeKind::kValue) return;
-  answers_.say(key.door, key.id, rank, std::move(outcome), std::move(body));
+  answers_.say(key.door, key.id, rank, std::move(outcome), std::move(body), whence);
 }
 
 void CallTable::over(Calls::iterator call) {

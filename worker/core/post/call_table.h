@@ -76,7 +76,7 @@ class CallTable {
   // `place`: of a rank that has not ended yet.
   void asked(const CallKey& key, Rank rank, const CallPlace& place);
   // Of a rank that has ended already it is nothing.
-  void end(const CallKey& key, Rank rank, CallOutcome outcome, HeldBody body = {});
+  void end(const CallKey& key, Rank rank, CallOutcome outcome, HeldBody body = {}, Whence whence = Whence::kHere);
   // What is to be taken back of a call that its caller gives up; all that waits ends as kCancelled.
   std::vector<CallPlace> cancel(const CallKey& key);
   // The same of calls whose deadline has passed.
@@ -112,7 +112,8 @@ class CallTable {
   using Dues = std::set<std::pair<Instant, CallKey>>;
   Dues& dues_of(const Call& call) { return call.has_deadline ? deadlines_ : unnamed_; }
   std::vector<CallPlace> end_all(Calls::iterator call, OutcomeKind kind, const std::string& text);
-  void say(const CallKey& key, const Call& call, Rank rank, CallOutcome outcome, HeldBody body = {});
+  void say(const CallKey& key, const Call& call, Rank rank, CallOutcome outcome, HeldBody body = {},
+           Whence whence = Whence::kHere);
   void over(Calls::iterator call);
   void look_at_window(DoorId door);
 

@@ -199,9 +199,11 @@ void DeliveryTable::give(Number number, Delivery& delivery, Served& served) {
     return finish(number, outcome_of(OutcomeKind::kRefused, std::move(why)));
   }
   delivery.given = served.generation;
-  out_.emplace_back(post_action::ToDoor{
-      *served.door,
-      PostDeliver{number, delivery.content->target, delivery.content->caller, delivery.content->body.body()}});
+  out_.emplace_back(post_action::ToDoor{*served.door, PostDeliver{.delivery = number,
+                                                                  .target = delivery.content->target,
+                                                                  .caller = delivery.content->caller,
+                                                                  .body = delivery.content->body.body(),
+                                                                  .here = !delivery.origin.host().has_value()}});
 }
 
 bool DeliveryTable::reply(DoorId door, PostReply reply) {

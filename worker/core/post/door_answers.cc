@@ -9,12 +9,13 @@ void DoorAnswers::left(DoorId door) {
   waiting_.erase(door);
 }
 
-void DoorAnswers::say(DoorId door, std::uint64_t id, Rank rank, CallOutcome&& outcome, HeldBody body) {
+void DoorAnswers::say(DoorId door, std::uint64_t id, Rank rank, CallOutcome&& outcome, HeldBody body, Whence whence) {
+  const bool here = whence == Whence::kHere;
   outcome.body = body.body();
   if (!doors_.contains(door) || !goes_with_others(outcome, limits_)) {
     flush(door);
-    out_.emplace_back(
-        post_action::ToDoor{door, PostAnswer{.id = id, .rank = rank.value(), .outcome = std::move(outcome)}});
+    out_.emplace_back(post_action::ToDoor{
+        door, PostAnswer{.id = id, .rank = rank.value(), .outcome = std::move(outcome), .here = here}});
     return;
   }
   const std::size_t bytes = bytes_together(outcome);
@@ -24,7 +25,7 @@ void DoorAnswers::say(DoorId door, std::uint64_t id, Rank rank, CallOutcome&& ou
     flush(door);
   }
   Waiting& waiting = waiting_[door];
-  waiting.message.answers.push_back({.id = id, .rank = rank.value(), .outcome = std::move(outcome)});
+  waiting.message.answers.push_back({.id = id, .rank = rank.value(), .outcome = std::move(outcome), .here = here});
   waiting.bytes += bytes;
   if (body.bytes() > 0) waiting.bodies.push_back(std::move(body));
 }

@@ -20,6 +20,9 @@
 
 namespace monarch {
 
+// From which machine an answer is.
+enum class Whence : std::uint8_t { kHere, kElsewhere };
+
 class DoorAnswers {
  public:
   DoorAnswers(const PostLimits& limits, PostActions& out) : limits_(limits), out_(out) {}
@@ -28,7 +31,7 @@ class DoorAnswers {
   void came(DoorId door) { doors_.insert(door); }
   void left(DoorId door);
 
-  void say(DoorId door, std::uint64_t id, Rank rank, CallOutcome&& outcome, HeldBody body);
+  void say(DoorId door, std::uint64_t id, Rank rank, CallOutcome&& outcome, HeldBody body, Whence whence);
   // The call has ended. `refused`: see PostOver.
   void over(DoorId door, std::uint64_t id, std::string refused = {});
   // What waits for that door goes before anything else that it is told.

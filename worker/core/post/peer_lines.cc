@@ -111,7 +111,7 @@ void PeerLines::resume(HostId host, Out& out) { apply(host, out, out.line.resume
 
 void PeerLines::apply(HostId host, Out& out, const OutLine::Turn& turn) {
   for (const AskNumber number : turn.gone) {
-    end(out, number, gone("the post of its host was started again, and nobody knows whether it ran"), {});
+    end(out, number, gone("the post of its host was started again, and nobody knows whether it ran"));
   }
   if (turn.hello) {
     LineHello hello = *turn.hello;
@@ -166,10 +166,10 @@ void PeerLines::has_heard(Out& out) {
   out.say_by = Instant::never();
 }
 
-void PeerLines::end(Out& out, AskNumber number, CallOutcome outcome, HeldBody body) {
+void PeerLines::end(Out& out, AskNumber number, CallOutcome outcome, HeldBody body, Whence whence) {
   const auto asked = out.asked.find(number);
   if (asked == out.asked.end()) return;
-  ended_.push_back({asked->second.call, asked->second.rank, std::move(outcome), std::move(body)});
+  ended_.push_back({asked->second.call, asked->second.rank, std::move(outcome), std::move(body), whence});
   out.asked.erase(asked);
 }
 
@@ -212,7 +212,7 @@ bool PeerLines::hear_answer(HostId from, Out& out, const PostStart& target, Answ
   out.unsaid += 1;
   out.unsaid_bytes += body.bytes();
   if (out.say_by == Instant::never()) due_at(out.say_by = now_ + kHeardWithin);
-  if (heard == OutLine::Heard::kNew) end(out, number, outcome, std::move(body));
+  if (heard == OutLine::Heard::kNew) end(out, number, outcome, std::move(body), Whence::kElsewhere);
   if (out.unsaid >= kHeardAnswers || out.unsaid_bytes >= kHeardBytes) say_heard(from, out);
   return true;
 }

@@ -21,6 +21,7 @@
 #include "worker/core/post/bodies.h"
 #include "worker/core/post/call_table.h"
 #include "worker/core/post/delivery_table.h"
+#include "worker/core/post/door_answers.h"
 #include "worker/core/post/lines.h"
 #include "worker/core/post/post_limits.h"
 #include "worker/core/post/post_steps.h"
@@ -42,6 +43,7 @@ class PeerLines {
     Rank rank;
     CallOutcome outcome;
     HeldBody body;
+    Whence whence = Whence::kHere;  // what is said here of another host is
   };
   // Something that another host asks of a rank of this one.
   struct Ordered {
@@ -138,7 +140,7 @@ class PeerLines {
   void due_at(Instant due) { due_ = std::min(due_, due); }
   void resume(HostId host, Out& out);
   void reach(HostId host, Out& out);
-  void end(Out& out, AskNumber number, CallOutcome outcome, HeldBody body);
+  void end(Out& out, AskNumber number, CallOutcome outcome, HeldBody body = {}, Whence whence = Whence::kHere);
   void say(HostId root, In& in, const InLine::Answer& answer, KeptPtr what);
   void say_alone(HostId root, const In& in, const Saying& saying);
   void flush(HostId root, In& in);
@@ -188,7 +190,7 @@ void PeerLines::give_up(HostId host, const OutcomeOf& outcome_of) {
   for (const AskNumber number : out.line.lost()) {
     const auto asked = out.asked.find(number);
     if (asked == out.asked.end()) continue;
-    end(out, number, outcome_of(RankId{asked->second.content->mesh, asked->second.rank}), {});
+    end(out, number, outcome_of(RankId{asked->second.content->mesh, asked->second.rank}));
   }
   out.dialled = false;
   out.hello_by = Instant::never();

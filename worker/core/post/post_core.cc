@@ -17,6 +17,14 @@ bool may_come(const RosterRun* run) {
   return run == nullptr || (run->state != RosterState::kGivenUp && run->state != RosterState::kEnded);
 }
 
+void say_here(PostDeliver& message) { message.here = true; }
+void say_here(PostAnswer& message) { message.here = true; }
+void say_here(PostAnswers& message) {
+  for (SaidAnswer& one : message.answers) one.here = true;
+}
+template <class Message>
+void say_here(Message& /*that is of no other host*/) {}
+
 }  // namespace
 
 PostCore::PostCore(PostOptions options)
@@ -56,6 +64,7 @@ PostActions PostCore::finish() {
     } else if (auto* const answer = std::get_if<PostAnswer>(&to->message)) {
       lend_on(*to, answer->outcome.body, {.id = answer->id, .rank = answer->rank});
     }
+    if (options_.one_machine) std::visit([](auto& message) { say_here(message); }, to->message);
   }
   for (const BodyId body : bodies_.take_free()) {
     out_.emplace_back(post_action::FreeBody{.body = body, .tells = lendings_.has(body)});
@@ -461,7 +470,7 @@ void PostCore::settle() {
       more = true;
       if (is_routed_again({ended.call, ended.rank}, ended.outcome.kind)) continue;
       routes_.erase({ended.call, ended.rank});
-      calls_.end(ended.call, ended.rank, std::move(ended.outcome), std::move(ended.body));
+      calls_.end(ended.call, ended.rank, std::move(ended.outcome), std::move(ended.body), ended.whence);
     }
     for (const auto& [call, rank] : calls_.take_ended()) windows_.ended(call, rank);
     for (const CallWindows::Part& part : windows_.take_ready()) {

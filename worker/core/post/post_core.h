@@ -48,6 +48,7 @@ struct PostOptions {
   std::uint16_t first_port = 0;
   std::uint16_t last_port = 0;
   PostStart start;
+  bool one_machine = false;  // all hosts of the job are
   PostLimits limits;
 };
 

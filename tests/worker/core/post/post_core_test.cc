@@ -101,6 +101,60 @@ TEST_F(PostCoreTest, SaysNothingOfTheValuesOfAQuietCall) {
   EXPECT_EQ(told<PostOver>(0, kCaller).size(), 1U);
 }
 
+// Of each call to a rank of this host and one of the other: whether the delivery was asked, and the outcome answered, on
+// the machine of who hears it.
+class PostOfMachines : public PostCoreTest {
+ protected:
+  explicit PostOfMachines(bool one_machine = false) : PostCoreTest({}, one_machine) {}
+  std::vector<bool> all_here() {
+    begin();
+    PostHello hello = hello_of("control", 0, false);
+    hello.version = kPostDoorVersion;  // it hears answers together
+    say(0, DoorId(3), hello);
+    for (const DoorId door : {kCaller, DoorId(3)}) {
+      hosts_[0].done.clear();
+      hosts_[1].done.clear();
+      say(0, door, call_of(1, {0, 2, 3}));
+      connect();
+      carry();
+      for (std::uint32_t host = 0; host < 2; ++host) {
+        const PostDeliver given = told<PostDeliver>(host, kServer).at(0);
+        here_.push_back(given.here);
+        answer(host, given.delivery);
+      }
+      carry();
+      for (const PostAnswer& one : told<PostAnswer>(0, door)) here_.push_back(one.here);
+      for (const PostAnswers& some : told<PostAnswers>(0, door)) {
+        for (const SaidAnswer& one : some.answers) here_.push_back(one.here);
+      }
+    }
+    feed(0, post_event::RosterCame{without_the_other()});
+    return here_;
+  }
+  static Roster without_the_other() {
+    Roster roster = some_roster(2);
+    roster.hosts.pop_back();
+    return roster;
+  }
+  std::vector<bool> here_;
+};
+class PostOfOneMachine : public PostOfMachines {
+ protected:
+  PostOfOneMachine() : PostOfMachines(true) {}
+};
+
+TEST_F(PostOfMachines, SaysWhatIsOfThisMachine) {
+  EXPECT_EQ(all_here(), (std::vector<bool>{true, false, true, false, true, false, true, false}));
+  // What the post says itself, of a host that is none any more, is its own word.
+  const auto alone = told<PostAnswer>(0, kCaller);
+  ASSERT_EQ(alone.size(), 1U);
+  EXPECT_EQ(alone[0].outcome.kind, OutcomeKind::kRankLost);
+  EXPECT_TRUE(alone[0].here);
+  EXPECT_TRUE(told<PostAnswers>(0, DoorId(3)).back().answers.at(0).here);
+}
+
+TEST_F(PostOfOneMachine, SaysThatAllIsHere) { EXPECT_EQ(all_here(), std::vector<bool>(8, true)); }
+
 TEST_F(PostCoreTest, RefusesWhatCannotBeCalledAndSaysWhatCan) {
   begin();
   const auto refused = [&](const PostCall& call) {

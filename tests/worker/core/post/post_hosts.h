@@ -65,15 +65,20 @@ inline PostCall call_of(std::uint64_t id, std::vector<std::uint32_t> ranks, cons
 class PostCoreTest : public ::testing::Test {
  protected:
   struct Host {
-    explicit Host(std::uint32_t number, PostLimits limits = {})
-        : core({.host = HostId(number), .host_name = "h" + std::to_string(number), .start = {1, 1}, .limits = limits}) {
-    }
+    explicit Host(std::uint32_t number, PostLimits limits = {}, bool one_machine = false)
+        : core({.host = HostId(number),
+                .host_name = "h" + std::to_string(number),
+                .start = {1, 1},
+                .one_machine = one_machine,
+                .limits = limits}) {}
     PostCore core;
     std::vector<PostAction> done;  // all but what goes to peers
     std::deque<post_action::ToPeer> to_peer;
   };
 
-  explicit PostCoreTest(PostLimits limits = {}) { hosts_.emplace_back(0, limits), hosts_.emplace_back(1, limits); }
+  explicit PostCoreTest(PostLimits limits = {}, bool one_machine = false) {
+    for (std::uint32_t host = 0; host < 2; ++host) hosts_.emplace_back(host, limits, one_machine);
+  }
 
   void feed(std::uint32_t host, const PostEvent& event) {
     keep(host, hosts_[host].core.step(event, now_));
