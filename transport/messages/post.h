@@ -187,16 +187,17 @@ struct PostWelcome {
   std::vector<RosterMesh> meshes;
   std::uint64_t calls = 0;       // that a caller may have under way; with more its door is not read
   std::uint64_t call_bytes = 0;  // the same, of their bodies
-  std::uint64_t body_bytes = 0;  // of one call; more is refused
+  std::uint64_t body_bytes = 0;  // of one call, or of a result; more is refused
   std::string address;           // numeric, of this host for others
   std::uint16_t first_port = 0;  // where a rank may listen; 0: anywhere
   std::uint16_t last_port = 0;
-  std::uint32_t guest = 0;  // the number of a guest that serves; 0: it is none
+  std::uint32_t guest = 0;      // the number of a guest that serves; 0: it is none
+  std::uint64_t far_bytes = 0;  // as body_bytes, of what goes to another host
   bool operator==(const PostWelcome&) const = default;
 };
 MONARCH_MESSAGE(PostWelcome, 145, version, host, meshes, calls, call_bytes, body_bytes, address, first_port, last_port,
-                guest)
-MONARCH_ADDED_FIELDS(PostWelcome, 1)
+                guest, far_bytes)
+MONARCH_ADDED_FIELDS(PostWelcome, 2)
 
 // first, first + step, … : `count` ranks.
 struct RankSteps {
@@ -384,6 +385,9 @@ inline constexpr std::size_t kAnswersTogetherBytes = kBodyHereBytes;
 // What a caller may have under way at one actor of a rank; more wait at his post.
 inline constexpr std::size_t kWindowCalls = 1'024;
 inline constexpr std::uint64_t kWindowBytes = 64U << 20U;
+// Of a body, on one host and to another. One that is too large for another is memory of its lender alone.
+inline constexpr std::uint64_t kBodyBytes = 1U << 30U;
+inline constexpr std::uint64_t kFarBodyBytes = 64U << 20U;
 inline constexpr std::size_t kOutcomeTextBytes = 64U << 10U;  // of each text of an outcome that a rank says
 
 // ---- post ↔ post ----

@@ -56,9 +56,10 @@ Status BodyStore::map(Stored& stored) {
   return {};
 }
 
-// Where it cannot be mapped, it keeps its descriptor.
+// Where it cannot be mapped, it keeps its descriptor. One that is large does always: a copy of it would take too long,
+// and few are there at a time.
 void BodyStore::map_without(Stored& stored) {
-  if (stored.fd.valid() && map(stored).ok()) stored.drop_descriptor();
+  if (stored.bytes <= kFarBodyBytes && stored.fd.valid() && map(stored).ok()) stored.drop_descriptor();
 }
 
 void BodyStore::be_short(bool is_short) {

@@ -29,7 +29,7 @@ LinkOptions link_options() {
   LinkOptions link;
   link.high_water_mark = 64 << 10;
   link.receive_high_water_mark = limits::kBulkHighWaterMark;
-  link.message_bytes = PostLimits().body_bytes + kOverhead;
+  link.message_bytes = PostLimits().far_bytes + kOverhead;
   return link;
 }
 
@@ -106,7 +106,7 @@ Status Post::open_links() {
                                             BodyLinks::Options{.address = setup_.address,
                                                                .first_port = setup_.first_port,
                                                                .last_port = setup_.last_port,
-                                                               .most = PostLimits().body_bytes},
+                                                               .most = PostLimits().far_bytes},
                                             std::move(bodies));
   return {};
 }

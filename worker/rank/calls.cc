@@ -238,7 +238,8 @@ std::string Calls::why_busy(const Call& call) const {
     bytes += one.bytes;
     if (one.mesh == call.mesh && one.actor == call.actor) there.push_back(&one);
   }
-  if (calls_.size() >= may.calls || bytes + call.bytes > may.call_bytes) {
+  const bool is_full = calls_.size() >= may.calls || bytes + call.bytes > may.call_bytes;
+  if (is_full && !calls_.empty()) {
     return text(calls_.size(), " calls of ", amount_text(bytes), " are under way by this process");
   }
   for (const RankSteps& steps : call.ranks) {

@@ -245,9 +245,10 @@ void carries_bodies(const Counters& all) {
   }
   monarch::codec::Bytes much;
   much.data.resize((std::size_t{64} << 20U) + 1);
-  const auto refused = near.call_one<&Counter::echo>(much).collect();
+  expect(near.call_one<&Counter::echo>(much).get().data == much.data, "more on one host");
+  const auto refused = far.call_one<&Counter::echo>(much).collect();
   expect(refused.kind == monarch::Kind::kRefused, "too much is refused");
-  expect(refused.text.find("one call carries 64MiB at most") != std::string::npos, refused.text);
+  expect(refused.text.find("a call carries 1GiB at most, 64MiB to another host") != std::string::npos, refused.text);
 }
 
 // More than a process may have files open: the test lowers the limit.

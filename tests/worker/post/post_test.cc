@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <optional>
@@ -53,6 +55,53 @@ TEST_F(PostTest, CarriesACallToAnotherHostAndItsAnswerBack) {
   const auto over = hear<PostOver>(caller);
   ASSERT_TRUE(over.has_value());
   EXPECT_EQ(over->first, (PostOver{.id = 7, .refused = {}}));
+}
+
+// Of zeroes and a last byte: most of it has no page.
+UniqueFd sparse_memory(std::uint64_t bytes) {
+  UniqueFd memory(::memfd_create("sparse", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  EXPECT_EQ(::pwrite(memory.get(), "!", 1, static_cast<off_t>(bytes - 1)), 1);
+  EXPECT_TRUE(seal_memory(memory.get()).ok());
+  return memory;
+}
+
+TEST_F(PostTest, CarriesAGibibyteOnAHostThereAndBackAndLessElsewhere) {
+  ASSERT_FALSE(HasFatalFailure());
+  tell_roster(1);
+  const UniqueFd caller = come(hosts_[0], "control", 0, false, kPostDoorVersion);
+  const UniqueFd rank = come(hosts_[0], "work", 0, true, kPostDoorVersion);
+  const CallBody body{.bytes = kBodyBytes, .way = BodyWay::kBeside, .here = {}, .at = {}};
+  std::vector<UniqueFd> beside;
+  beside.push_back(sparse_memory(kBodyBytes));
+  say(caller, call_of(1, 0, body), std::move(beside));
+  const auto given = hear<PostDeliver>(rank);
+  ASSERT_TRUE(given.has_value());
+  ASSERT_EQ(given->second.size(), 1U);
+  EXPECT_TRUE(given->first.here);
+  char last = 0;
+  EXPECT_EQ(::pread(given->second[0].get(), &last, 1, static_cast<off_t>(kBodyBytes - 1)), 1);
+  EXPECT_EQ(last, '!');
+  PostReply reply;
+  reply.delivery = given->first.delivery;
+  reply.outcome.body = body;
+  beside.clear();
+  beside.push_back(sparse_memory(kBodyBytes));
+  say(rank, reply, std::move(beside));
+  const auto answer = hear<PostAnswer>(caller);
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_EQ(answer->second.size(), 1U);
+  EXPECT_EQ(answer->first.outcome.body.bytes, kBodyBytes);
+  EXPECT_TRUE(answer->first.here);
+  EXPECT_TRUE(hear<PostOver>(caller).has_value());
+  beside.clear();
+  beside.push_back(sparse_memory(kFarBodyBytes + 1));
+  CallBody larger = body;
+  larger.bytes = kFarBodyBytes + 1;
+  say(caller, call_of(2, 1, larger), std::move(beside));
+  const auto refused = hear<PostAnswers>(caller);
+  ASSERT_TRUE(refused.has_value());
+  EXPECT_EQ(refused->first.answers.at(0).outcome.text,
+            "its arguments are 64MiB: a call carries 1GiB at most, 64MiB to another host");
 }
 
 TEST_F(PostTest, GivesALargeBodyOnAsADescriptorHereAndAsBytesElsewhere) {

@@ -122,7 +122,7 @@ TEST_F(DoorClientTest, CutsTextsThatAreTooLongAndSaysWhatHasNotRun) {
   EXPECT_TRUE(cut.text.ends_with("xxx the end"));
   const CallOutcome large = outcome_of(2, {}, std::string((std::size_t{64} << 20U) + 1, 'x'));
   EXPECT_EQ(large.kind, OutcomeKind::kRefused);
-  EXPECT_EQ(large.text, "it has run, and its result has 67108865 bytes: at most 67108864 are carried");
+  EXPECT_EQ(large.text, "it has run, and its result is 64MiB: a call carries 1GiB at most, 64MiB to another host");
   CallOutcome not_run;
   not_run.kind = OutcomeKind::kRankLost;
   EXPECT_EQ(outcome_of(3, not_run, {}).kind, OutcomeKind::kRankLost);

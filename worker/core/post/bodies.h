@@ -27,6 +27,8 @@ class Bodies {
   std::size_t held() const { return needs_.size(); }
   // Each once.
   std::uint64_t bytes() const { return bytes_; }
+  // Of these, what is of bodies that are too large for other hosts.
+  std::uint64_t large_bytes() const { return large_bytes_; }
   std::uint64_t bytes_of(HostId host) const {
     const auto found = bytes_of_.find(host);
     return found == bytes_of_.end() ? 0 : found->second;
@@ -38,11 +40,13 @@ class Bodies {
     std::uint64_t count = 0;
     std::optional<HostId> from;
   };
+  static std::uint64_t large_part(const CallBody& body) { return body.bytes > kFarBodyBytes ? body.bytes : 0; }
   void add(const CallBody& body, const std::optional<HostId>& from = {}) {
     Need& need = needs_[body.at];
     if (need.count++ > 0) return;
     need.from = from;
     bytes_ += body.bytes;
+    large_bytes_ += large_part(body);
     if (from) bytes_of_[*from] += body.bytes;
   }
   void remove(const CallBody& body) {
@@ -50,6 +54,7 @@ class Bodies {
     MONARCH_ASSERT(found != needs_.end());
     if (--found->second.count > 0) return;
     bytes_ -= body.bytes;
+    large_bytes_ -= large_part(body);
     if (const auto of = found->second.from ? bytes_of_.find(*found->second.from) : bytes_of_.end();
         of != bytes_of_.end() && (of->second -= body.bytes) == 0) {
       bytes_of_.erase(of);
@@ -61,6 +66,7 @@ class Bodies {
   std::map<BodyId, Need> needs_;
   std::vector<BodyId> free_;
   std::uint64_t bytes_ = 0;
+  std::uint64_t large_bytes_ = 0;
   std::map<HostId, std::uint64_t> bytes_of_;
 };
 

@@ -72,10 +72,9 @@ Result<std::vector<Rank>> ranks_of(const PostCall& call, std::uint32_t size) {
 Result<CallTable::Entered> entered_of(const PostCall& call, const CallerName& caller, const RosterView& roster,
                                       const PostLimits& limits, HostId here) {
   if (std::string passed = roster.passed(caller); !passed.empty()) return refused(std::move(passed));
-  if (call.body.bytes > limits.body_bytes) {
-    return refused(text("its arguments are ", amount_text(call.body.bytes), ", and one call carries ",
-                        amount_text(limits.body_bytes), " at most"));
-  }
+  // Whoever has a card may be anywhere.
+  const std::uint64_t most = call.target.actor == kCardsActor ? limits.far_bytes : limits.body_bytes;
+  if (call.body.bytes > most) return refused(too_large("its arguments are", call.body.bytes, limits));
   if (std::string why = why_too_long(call); !why.empty()) return refused(std::move(why));
   const auto mesh = roster.called_mesh(call.mesh);
   if (!mesh) return refused(unknown_mesh(call.mesh, roster.roster()));
@@ -106,6 +105,11 @@ std::optional<std::uint64_t> known_generation(const CallTarget& target) {
   std::string_view digits = target.signature;
   std::uint64_t generation = 0;
   return take_number(digits, generation) && digits.empty() ? std::optional(generation) : std::nullopt;
+}
+
+std::string too_large(const char* what, std::uint64_t bytes, const PostLimits& limits) {
+  return text(what, ' ', amount_text(bytes), ": a call carries ", amount_text(limits.body_bytes), " at most, ",
+              amount_text(limits.far_bytes), " to another host");
 }
 
 std::string unknown_mesh(const std::string& name, const Roster& roster) {

@@ -24,6 +24,9 @@ Result<CallTable::Entered> entered_of(const PostCall& call, const CallerName& ca
 // Of a call of kCardsActor: which generation's card its caller has; nothing: it says none.
 std::optional<std::uint64_t> known_generation(const CallTarget& target);
 
+// "…: a call carries 1GiB at most, 64MiB to another host".
+std::string too_large(const char* what, std::uint64_t bytes, const PostLimits& limits);
+
 std::string unknown_mesh(const std::string& name, const Roster& roster);
 
 }  // namespace monarch

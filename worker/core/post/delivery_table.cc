@@ -125,9 +125,14 @@ void DeliveryTable::ended(const RankId& rank, std::uint64_t generation, const st
 }
 
 std::string DeliveryTable::why_busy(const Served& served, const Root& root, const CallContent& content) const {
-  const std::uint64_t held = bodies_.bytes();
-  if (held > limits_.held_bytes) {
-    return text("the post of its host has no room: it has ", amount_text(held), " of calls and answers");
+  // Those are few, and counted apart: one may be there beside as many as fill that room.
+  const std::uint64_t large = bodies_.large_bytes();
+  const bool is_large = content.body.bytes() > kFarBodyBytes;
+  const bool has_room = !is_large || large <= limits_.held_bytes + content.body.bytes();
+  const std::uint64_t held = bodies_.bytes() - large;
+  if (held > limits_.held_bytes || !has_room) {
+    return text("the post of its host has no room: it has ", amount_text(is_large ? bodies_.bytes() : held),
+                " of calls and answers");
   }
   // What comes counts on both sides already.
   const std::uint64_t of_root = root ? bodies_.bytes_of(*root) : 0;

@@ -34,9 +34,11 @@ struct CallContent {
   CallerName caller;
   HeldBody body;
   std::optional<HostId> host = {};  // of guests: where they are, as their caller says
-  // Of the body and of the texts beside it.
+  // Of the body and of the texts beside it, as it counts where there is room for so many. What is too large for other
+  // hosts is memory of its lender; there is room for others beside it.
   std::uint64_t bytes() const {
-    return body.bytes() + target.actor.size() + target.endpoint.size() + target.signature.size();
+    const std::uint64_t counted = body.bytes() > kFarBodyBytes ? kFarBodyBytes / 2 : body.bytes();
+    return counted + target.actor.size() + target.endpoint.size() + target.signature.size();
   }
 };
 // Owners: the asks and deliveries that a call has become.

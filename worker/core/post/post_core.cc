@@ -186,7 +186,8 @@ void PostCore::welcome(DoorId door, const PostHello& hello) {
                                                           .address = options_.address,
                                                           .first_port = options_.first_port,
                                                           .last_port = options_.last_port,
-                                                          .guest = is_guest ? name.rank.rank.value() : 0}});
+                                                          .guest = is_guest ? name.rank.rank.value() : 0,
+                                                          .far_bytes = limits.far_bytes}});
   if (hello.watches) watching_.insert(door);
   if (!hello.serves) {
     callers_[door] = std::move(name);
@@ -311,6 +312,8 @@ void PostCore::send(const CallKey& key, const std::vector<Rank>& ranks, const Sh
       end(key, rank, OutcomeKind::kRankLost, roster_.why_lost(id));
     } else if (!host->without_post.empty()) {
       end(key, rank, OutcomeKind::kGone, text("no post on ", host->peer.name, ": ", host->without_post));
+    } else if (content->body.bytes() > options_.limits.far_bytes) {
+      end(key, rank, OutcomeKind::kRefused, too_large("its arguments are", content->body.bytes(), options_.limits));
     } else {
       others[*where].push_back(rank);
     }
@@ -431,6 +434,12 @@ void PostCore::take_back_here(DeliveryTable::Number number) {
 }
 
 void PostCore::end(DeliveryTable::Done&& done) {
+  const PostLimits& limits = options_.limits;
+  if (done.body.bytes() > (done.origin.call ? limits.body_bytes : limits.far_bytes)) {
+    done.outcome.kind = OutcomeKind::kRefused;
+    done.outcome.text = too_large("it has run, and its result is", done.body.bytes(), limits);
+    done.body = {};
+  }
   if (!done.origin.call) return lines_.answer(done.origin, std::move(done.outcome), std::move(done.body));
   routes_.erase({*done.origin.call, done.rank.rank});
   calls_.end(*done.origin.call, done.rank.rank, std::move(done.outcome), std::move(done.body));

@@ -169,8 +169,11 @@ TEST_F(PostCoreTest, RefusesWhatCannotBeCalledAndSaysWhatCan) {
   EXPECT_EQ(refused(call_of(2, {4})), "there is no rank work/4: the mesh has 4");
   EXPECT_EQ(refused(call_of(3, {1, 0, 1})), "the call names work/1 twice");
   PostCall huge = call_of(4, {0});
-  huge.body.bytes = (64U << 20U) + 1;
-  EXPECT_EQ(refused(huge), "its arguments are 64MiB, and one call carries 64MiB at most");
+  huge.body.bytes = kBodyBytes + 1;
+  EXPECT_EQ(refused(huge), "its arguments are 1GiB: a call carries 1GiB at most, 64MiB to another host");
+  huge.body.bytes = 100U << 20U;
+  huge.target = {kCardsActor, "c", "0"};
+  EXPECT_EQ(refused(huge), "its arguments are 100MiB: a call carries 1GiB at most, 64MiB to another host");
   PostCall wide = call_of(5, {});
   wide.ranks = {{.first = 0, .count = 3, .step = 2'000'000'000}};
   EXPECT_EQ(refused(wide), "there is no rank work/4000000000: the mesh has 4");
