@@ -35,6 +35,9 @@ enum class Bug : std::uint8_t {
   kUnsureUntold,          // nothing is said of a block one of whose readers has died
   kWrittenAfterALoss,     // what was lent by a connection that has ended is written again
   kLastLostWithACut,      // that a call is over is not heard where a packet of answers has no room for more
+  kLastTooEarly,          // an answer says that it is the last of its call, and another one follows
+  kNumberGivenTwice,      // a guest has the number of one that has left
+  kHereOfAnother,         // what comes from another machine is said to be of this one
 };
 
 struct BugName {
@@ -66,6 +69,9 @@ inline constexpr std::array kBugs = {
     BugName{Bug::kUnsureUntold, "unsure-untold"},
     BugName{Bug::kWrittenAfterALoss, "written-after-a-loss"},
     BugName{Bug::kLastLostWithACut, "last-lost-with-a-cut"},
+    BugName{Bug::kLastTooEarly, "last-too-early"},
+    BugName{Bug::kNumberGivenTwice, "number-given-twice"},
+    BugName{Bug::kHereOfAnother, "here-of-another"},
 };
 
 }  // namespace monarch::sim::calls

@@ -4,6 +4,7 @@
 
 #include "tests/sim/violation.h"
 #include "transport/base/text.h"
+#include "worker/core/post/guests.h"
 
 namespace monarch::sim::calls {
 
@@ -14,11 +15,13 @@ constexpr Duration kDeadlineSlack = Duration::milliseconds(50);  // from a post 
 }  // namespace
 
 Tag Ledger::call(ProcessNumber caller, MeshId mesh, const std::vector<Rank>& ranks, bool quiet,
-                 std::optional<Duration> deadline, Instant now) {
+                 std::optional<Duration> deadline, Instant now, std::map<Rank, ProcessNumber> guests) {
   Call call{.caller = caller,
             .mesh = mesh,
             .waiting = {},
             .ended = {},
+            .guests = std::move(guests),
+            .ran = {},
             .quiet = quiet,
             .deadline = deadline,
             .since = now,
@@ -38,7 +41,11 @@ void Ledger::run(Tag tag, const RankId& rank, ProcessNumber process, std::uint64
        text("call ", tag, " runs at rank ", rank.rank.value(), ", which it does not name"));
   std::uint64_t& ran = waiting != call.waiting.end() ? waiting->second : ended->second;
   must(ran == 0, "C2", text("call ", tag, " runs twice at rank ", rank.rank.value()));
+  const auto meant = call.guests.find(rank.rank);
+  must(meant == call.guests.end() || meant->second == process, "C9",
+       text("call ", tag, " to guest ", rank.rank.value(), " is run by another"));
   ran = generation;
+  call.ran[rank.rank] = process;
   Tag& last = last_run_[{call.caller, process}];
   must(tag > last, "C3",
        text("rank ", rank.rank.value(), " begins call ", tag, " after call ", last, " of the same sender"));
@@ -71,12 +78,7 @@ void Ledger::explain(const Call& call, Tag tag, Rank rank, const CallOutcome& ou
   switch (outcome.kind) {
     case OutcomeKind::kValue:
     case OutcomeKind::kRemoteError: return;
-    case OutcomeKind::kRankLost: {
-      needs(faults.ended.contains({call.mesh, rank}), "is lost");
-      // A process that was there and has ended has a cause that its keeper tells.
-      if (outcome.generation != 0) needs(outcome.text.starts_with(kKilled), "is lost without its cause,");
-      return;
-    }
+    case OutcomeKind::kRankLost: return explain_lost(call, tag, rank, outcome, faults);
     case OutcomeKind::kDeadline:
       needs(call.deadline && now >= call.since + *call.deadline, "is over its deadline");
       // One that its post does not read yet has not been made.
@@ -88,6 +90,27 @@ void Ledger::explain(const Call& call, Tag tag, Rank rank, const CallOutcome& ou
     case OutcomeKind::kCancelled: return needs(false, "is cancelled");
     case OutcomeKind::kRefused: return needs(faults.stale_callers, "is refused");
   }
+}
+
+void Ledger::explain_lost(const Call& call, Tag tag, Rank rank, const CallOutcome& outcome, const Faults& faults) {
+  const auto needs = [&](bool fault, const char* what) {
+    must(fault, "C5", text("call ", tag, " to ", rank.value(), " is lost ", what, ": ", outcome.text));
+  };
+  if (const auto guest = call.guests.find(rank); guest != call.guests.end()) {
+    // A post that is started again knows none of before.
+    needs(faults.guests_left.contains(guest->second) || faults.post_died, "for no reason");
+    if (outcome.generation != 0) needs(outcome.text == Guests::kHasLeft, "in other words");
+    return;
+  }
+  needs(faults.ended.contains({call.mesh, rank}), "for no reason");
+  // A process that was there and has ended has a cause that its keeper tells.
+  if (outcome.generation != 0) needs(outcome.text.starts_with(kKilled), "without its cause");
+}
+
+ProcessNumber Ledger::ran_by(Tag tag, Rank rank) const {
+  const Call& call = calls_.at(tag - 1);
+  const auto ran = call.ran.find(rank);
+  return ran == call.ran.end() ? 0 : ran->second;
 }
 
 void Ledger::over(Tag tag, const std::string& refused, const Faults& faults) {

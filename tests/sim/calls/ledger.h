@@ -8,6 +8,7 @@
 //   C3  a process of a rank begins what one sender has sent it in the order in which it was sent
 //   C4  once all is well again, every call has ended; one with a deadline ends by then
 //   C5  an outcome is explained: a value by a run, each other one by a fault, a deadline or a limit of the run
+//   C9  what is called of a guest is run by that guest and no other
 //
 // Thread: one simulation's.
 
@@ -36,7 +37,7 @@ inline constexpr Tag kForged = ~Tag{1};   // of one that is asked in the name of
 // How a rank that dies in a run is said to have ended.
 inline constexpr const char* kKilled = "it was killed";
 
-inline Tag answer_tag(Tag call, Rank rank) { return (call << 16U) + rank.value() + 1; }
+inline Tag answer_tag(Tag call, Rank rank) { return (call << 32U) + rank.value() + 1; }
 
 class Ledger {
  public:
@@ -47,12 +48,13 @@ class Ledger {
     bool queues_are_short = false;
     bool posts_stand = false;  // still, for a while
     std::set<RankId> ended;    // ranks that have ended once
+    std::set<ProcessNumber> guests_left;
     bool stale_callers = false;
   };
 
-  // The tag of a new call.
+  // The tag of a new call. `guests`: whom it means, where it is to guests.
   Tag call(ProcessNumber caller, MeshId mesh, const std::vector<Rank>& ranks, bool quiet,
-           std::optional<Duration> deadline, Instant now);
+           std::optional<Duration> deadline, Instant now, std::map<Rank, ProcessNumber> guests = {});
   void run(Tag call, const RankId& rank, ProcessNumber process, std::uint64_t generation);
   void answer(Tag call, Rank rank, const CallOutcome& outcome, Tag body, const Faults& faults, Instant now);
   void over(Tag call, const std::string& refused, const Faults& faults);
@@ -62,6 +64,8 @@ class Ledger {
   void judge() const;
 
   ProcessNumber caller_of(Tag call) const { return calls_.at(call - 1).caller; }
+  // Who has run it; 0: nobody.
+  ProcessNumber ran_by(Tag call, Rank rank) const;
   std::uint64_t calls() const { return calls_.size(); }
   std::uint64_t outcomes(OutcomeKind kind) const { return outcomes_.at(static_cast<std::size_t>(kind)); }
   std::size_t open() const;
@@ -72,6 +76,8 @@ class Ledger {
     MeshId mesh;
     std::map<Rank, std::uint64_t> waiting;  // the generation that has run it; 0: none has
     std::map<Rank, std::uint64_t> ended;
+    std::map<Rank, ProcessNumber> guests = {};
+    std::map<Rank, ProcessNumber> ran = {};
     bool quiet = false;
     std::optional<Duration> deadline;
     Instant since;
@@ -79,6 +85,7 @@ class Ledger {
     bool abandoned = false;
   };
   Call& of(Tag call) { return calls_.at(call - 1); }
+  static void explain_lost(const Call& call, Tag tag, Rank rank, const CallOutcome& outcome, const Faults& faults);
   void explain(const Call& call, Tag tag, Rank rank, const CallOutcome& outcome, const Faults& faults,
                Instant now) const;
 

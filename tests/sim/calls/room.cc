@@ -11,6 +11,7 @@ namespace {
 
 constexpr Duration kFaultsFor = Duration::seconds(20);
 constexpr Duration kTurn = Duration::microseconds(300);
+constexpr std::size_t kGuests = 3;
 constexpr Duration kQuietFor = Duration::seconds(60);  // then all has ended
 
 // What a process has got that may lie in a block, and where that is.
@@ -76,6 +77,7 @@ void Room::build() {
   if (mesh_sizes_[0] % 2 == 0) limits_.together = 2;
   if (is(Bug::kNoShares)) limits_.share = 1'000'000;
   lossy_ = !random_.one_in(4);
+  one_machine_ = random_.one_in(4);
   if (hosts_.size() > 2 && random_.one_in(5)) hosts_.back().rogue = true;
   const std::size_t honest = hosts_.back().rogue ? hosts_.size() - 1 : hosts_.size();
   for (std::uint32_t mesh = 0; mesh < mesh_sizes_.size(); ++mesh) {
@@ -102,6 +104,7 @@ void Room::begin() {
   scheduler_.after(Duration::seconds(2), [this] {
     calling_ = true;
     for (Slot& slot : slots_) call_at_times(slot.process);
+    for (std::size_t i = 0; i < kGuests; ++i) guest_comes();
     if (hosts_.back().rogue) {
       babble(hosts_.size() - 1);
       flood(hosts_.size() - 1);
@@ -211,6 +214,7 @@ void Room::finish() {
     if (!hosts_[host].post || hosts_[host].rogue || !hosts_[host].post->life->alive()) continue;
     const Post& post = *hosts_[host].post;
     must(post.core->calls() == 0, "C6", text("the post of host ", host, " has calls left over"));
+    must(post.core->guests() == guests_at(host), "C6", text("the post of host ", host, " has other guests"));
     must(post.core->deliveries() == 0, "C6", text("the post of host ", host, " has deliveries left over"));
     must(post.core->doubted() == 0, "C6", text("the post of host ", host, " has asks left over that nobody believes"));
     must(post.awaited.empty(), "C6", text("the post of host ", host, " waits for a body for ever"));
@@ -235,6 +239,7 @@ void Room::start_post(HostNumber number) {
   post->core = std::make_unique<PostCore>(PostOptions{.host = HostId(static_cast<std::uint32_t>(number)),
                                                       .host_name = text("h", number),
                                                       .start = post->start,
+                                                      .one_machine = one_machine_ || is(Bug::kHereOfAnother),
                                                       .limits = limits_});
   post->alarm = std::make_unique<Alarm>(scheduler_, clock_, post->life, [this, number, post = post.get()] {
     if (hosts_[number].post.get() == post) feed(number, hosts_[number].post, post_event::Tick{});
@@ -281,7 +286,7 @@ void Room::feed(HostNumber host, const PostPtr& post, const PostEvent& event) {
   if (post->core->has_answers()) end_turn_later(host, post);
   if (!is(Bug::kNoTicks)) post->alarm->set(std::max(post->core->next_due(), here));
   if (!hosts_[host].rogue) {
-    must(post->core->deliveries() <= slots_.size() * limits_.of_a_rank, "C6",
+    must(post->core->deliveries() <= (slots_.size() + kGuests) * limits_.of_a_rank, "C6",
          "more deliveries than its ranks may have");
     must(post->core->doubted() <= CallerGate::kCalls * hosts_.size(), "C7",
          "more asks that nobody believes than may wait");

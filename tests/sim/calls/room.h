@@ -9,6 +9,7 @@
 //   C7  a host that says what it likes changes nothing of what others have with each other: nothing that it asks in
 //       another's name is run, calls of others find room wherever it asks, and what waits for it stays bounded
 //   C8  a lender writes no block that somebody reads, and each block that nobody reads comes back to it
+//   C9  a delivery and an answer say whether they are of this machine; a guest has a number that nobody had before it
 //   I2  what a rank of an earlier generation calls is run by nobody who knows of a later one
 //
 // Thread: one simulation's. Lifetime: the run's.
@@ -54,14 +55,16 @@ class Room {
     std::uint64_t delivery = 0;
     Tag call = 0;
     DoorId door;
+    RankId as;              // by which name it was given: a guest's changes with its post
     bool is_block = false;  // its arguments are
   };
-  // One start of a rank.
+  // One start of a rank, or a guest.
   struct Process {
     ProcessNumber number = 0;
     RankId rank;
     std::uint64_t generation = 0;
     HostNumber host = 0;
+    bool is_guest = false;
     LifePtr life = std::make_shared<Life>();
     std::optional<DoorId> serves;  // its connections at the post that there is now
     std::optional<DoorId> calls;
@@ -211,7 +214,7 @@ class Room {
   void resume_later(HostNumber at, const PostPtr& post, const Way& way, const LineEnds& ends);
 
   // Blocks.
-  static bool speaks_newest(const Process& process) { return process.number % 4 != 0; }
+  static bool speaks_newest(const Process& process) { return process.is_guest || process.number % 4 != 0; }
   bool is_alone(const Block& block) const;
   std::uint64_t lend(ProcessNumber lender, DoorId door, Tag content);
   void lend_body(const ProcessPtr& process, DoorId door, CallBody& body, Tag content);
@@ -243,12 +246,21 @@ class Room {
   void take(HostNumber host, const PostPtr& post, DoorId door, post_event::DoorMessage message, Tag body);
   void told(const ProcessPtr& process, DoorId door, const post_action::DoorMessage& message,
             const std::vector<Tag>& bodies);
-  void answered(const ProcessPtr& process, std::uint64_t id, Rank rank, const CallOutcome& outcome, Tag body);
+  void answered(const ProcessPtr& process, const SaidAnswer& said, Tag body);
   void over(const ProcessPtr& process, const PostOver& over);
   void lose_post(const ProcessPtr& process);
   void work(const ProcessPtr& process);
   void call(const ProcessPtr& process);
   void leave(const PostPtr& post, DoorId door, HostNumber host);
+
+  // Guests.
+  void guest_comes();
+  void guest_leaves(const ProcessPtr& guest);
+  void welcomed(const ProcessPtr& guest, std::uint32_t number);
+  // A guest and perhaps others of its host, whether they have left or not. Empty: there was none.
+  std::map<Rank, ProcessNumber> some_guests(const Process& caller, PostCall& call);
+  std::size_t guests_at(HostNumber host) const;
+  void judge_here(const ProcessPtr& process, bool here, ProcessNumber other) const;
 
   // The supervisor.
   Slot& slot(const RankId& rank) { return slots_[rank_index(rank)]; }
@@ -286,6 +298,17 @@ class Room {
   std::uint64_t next_block_ = 1;
   std::set<std::pair<HostNumber, HostNumber>> cut_;
   std::map<ProcessNumber, CallerName> callers_;
+  std::map<ProcessNumber, HostNumber> host_of_;
+  struct KnownGuest {
+    HostNumber host = 0;
+    Rank number;
+    ProcessNumber process = 0;
+  };
+  std::deque<KnownGuest> known_guests_;  // the newest
+  std::set<std::tuple<HostNumber, PostStart, Rank>> guest_numbers_;
+  std::vector<ProcessPtr> guests_;
+  ProcessPtr passed_;  // a guest whose door the next one takes
+  bool one_machine_ = false;
   bool asked_now_ = false;  // a core is fed what somebody asks just now
   PostLimits limits_;
   std::uint64_t roster_number_ = 0;

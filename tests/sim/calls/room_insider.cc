@@ -62,6 +62,7 @@ post_event::PeerMessage Room::some_message(HostNumber rogue, HostNumber to, Sent
       asks.first = random_.below(20);
       asks.heard = random_.below(20);
       asks.mesh = MeshId(static_cast<std::uint32_t>(random_.below(3)));
+      if (random_.one_in(5)) asks.mesh = kGuestsMeshId;
       for (std::uint64_t i = random_.below(4); i > 0; --i) {
         asks.ranks.push_back({Rank(static_cast<std::uint32_t>(random_.below(9))), random_.one_in(4)});
       }

@@ -24,7 +24,7 @@ void Room::start_process(Slot& slot) {
   process->number = next_process_++;
   process->rank = slot.rank;
   process->generation = slot.generation;
-  process->host = slot.host;
+  process->host = host_of_[process->number] = slot.host;
   callers_[process->number] = {
       .mesh = slot.rank.mesh == MeshId(0) ? "work" : "control", .rank = slot.rank, .generation = slot.generation};
   if (is(Bug::kSuccessorRuns) && slot.process && slot.process->host == slot.host && slot.process->serves) {
@@ -116,7 +116,9 @@ void Room::take(HostNumber host, const PostPtr& post, DoorId id, post_event::Doo
 void Room::told(const ProcessPtr& process, DoorId door, const post_action::DoorMessage& message,
                 const std::vector<Tag>& bodies) {
   if (const auto* deliver = std::get_if<PostDeliver>(&message)) {
-    process->queue.push_back({deliver->delivery, bodies.front(), door, deliver->body.block != 0});
+    const bool is_nobodys = bodies.front() == kNobodys;
+    judge_here(process, deliver->here, is_nobodys ? 0 : ledger_.caller_of(bodies.front()));
+    process->queue.push_back({deliver->delivery, bodies.front(), door, process->rank, deliver->body.block != 0});
     work(process);
   } else if (const auto* back = std::get_if<PostTakeBack>(&message)) {
     const auto found = std::find_if(process->queue.begin() + (process->busy ? 1 : 0), process->queue.end(),
@@ -128,28 +130,35 @@ void Room::told(const ProcessPtr& process, DoorId door, const post_action::DoorM
     reply.outcome.kind = OutcomeKind::kCancelled;
     say(process, door, reply, 0);
   } else if (const auto* answer = std::get_if<PostAnswer>(&message)) {
-    answered(process, answer->id, Rank(answer->rank), answer->outcome, bodies.front());
+    answered(process, {.id = answer->id, .rank = answer->rank, .outcome = answer->outcome, .here = answer->here},
+             bodies.front());
     const Lendings::Reading what{.delivery = 0, .id = answer->id, .rank = answer->rank};
     if (answer->outcome.body.block == 0) return end_reading(process, what);
     let_go_later(process, door, what);
   } else if (const auto* answers = std::get_if<PostAnswers>(&message)) {
     for (std::size_t i = 0; i < answers->answers.size(); ++i) {
       const SaidAnswer& one = answers->answers[i];
-      answered(process, one.id, Rank(one.rank), one.outcome, bodies[i]);
+      answered(process, one, bodies[i]);
       const bool is_cut = answers->answers.size() == limits_.together && i + 1 == limits_.together;
+      const bool is_followed = i + 1 < answers->answers.size() && answers->answers[i + 1].id == one.id;
+      if (is_followed && is(Bug::kLastTooEarly)) over(process, {.id = one.id, .refused = {}});
       if (one.last && !(is_cut && is(Bug::kLastLostWithACut))) over(process, {.id = one.id, .refused = {}});
     }
   } else if (const auto* one = std::get_if<PostOver>(&message)) {
     over(process, *one);
+  } else if (const auto* welcome = std::get_if<PostWelcome>(&message)) {
+    if (welcome->guest != 0) welcomed(process, welcome->guest);
   } else if (const auto* free = std::get_if<PostFree>(&message)) {
     freed(process->number, *free);
   }
 }
 
-void Room::answered(const ProcessPtr& process, std::uint64_t id, Rank rank, const CallOutcome& outcome, Tag body) {
-  const auto open = process->open.find(id);
+void Room::answered(const ProcessPtr& process, const SaidAnswer& said, Tag body) {
+  const auto open = process->open.find(said.id);
   must(open != process->open.end(), "C1", "an answer to a call that is over");
-  ledger_.answer(open->second, rank, outcome, body, faults_, now());
+  const Rank rank(said.rank);
+  ledger_.answer(open->second, rank, said.outcome, body, faults_, now());
+  if (said.outcome.kind == OutcomeKind::kValue) judge_here(process, said.here, ledger_.ran_by(open->second, rank));
 }
 
 void Room::over(const ProcessPtr& process, const PostOver& over) {
@@ -179,7 +188,7 @@ void Room::work(const ProcessPtr& process) {
   if (process->busy || process->queue.empty() || !process->life->alive()) return;
   process->busy = true;
   const Work one = process->queue.front();
-  ledger_.run(one.call, process->rank, process->number, process->generation);
+  ledger_.run(one.call, one.as, process->number, process->generation);
   trace_.note(now(), "a rank runs", rank_index(process->rank), one.call);
   // What a rogue asks takes little, so that a flood of it ends some time.
   const Duration longest = one.call == kNobodys ? Duration::milliseconds(1) : Duration::milliseconds(300);
@@ -194,7 +203,7 @@ void Room::work(const ProcessPtr& process) {
       reply.keeps = keeps && !is(Bug::kFreedThoughKept);
       const bool raises = random_.one_in(20);
       if (raises) reply.outcome.kind = OutcomeKind::kRemoteError;
-      const Tag body = one.call == kNobodys ? kNobodys : answer_tag(one.call, process->rank.rank);
+      const Tag body = one.call == kNobodys ? kNobodys : answer_tag(one.call, one.as.rank);
       if (!raises) lend_body(process, one.door, reply.outcome.body, body);
       say(process, one.door, std::move(reply), raises ? 0 : body);
     }
@@ -210,8 +219,11 @@ void Room::call(const ProcessPtr& process) {
   call.id = ++process->last_call;
   call.mesh = "work";
   call.target = {"a", "f", "i->i"};
+  std::map<Rank, ProcessNumber> guests;
+  if (random_.one_in(3)) guests = some_guests(*process, call);
+  for (const auto& [number, guest] : guests) ranks.push_back(number);
   for (std::uint32_t rank = 0; rank < mesh_sizes_[0]; ++rank) {
-    if (!random_.one_in(3)) continue;
+    if (!guests.empty() || !random_.one_in(3)) continue;
     ranks.emplace_back(rank);
     call.ranks.push_back({.first = rank, .count = 1, .step = 1});
   }
@@ -219,7 +231,8 @@ void Room::call(const ProcessPtr& process) {
   std::optional<Duration> deadline;
   if (random_.one_in(4)) deadline = random_.skewed(Duration::milliseconds(1), Duration::seconds(5));
   if (deadline) call.deadline = clock_.local(now()) + *deadline;
-  const Tag tag = ledger_.call(process->number, MeshId(0), ranks, call.quiet, deadline, now());
+  const MeshId mesh = guests.empty() ? MeshId(0) : kGuestsMeshId;
+  const Tag tag = ledger_.call(process->number, mesh, ranks, call.quiet, deadline, now(), std::move(guests));
   process->open[call.id] = tag;
   trace_.note(now(), "a rank calls", rank_index(process->rank), tag, ranks.size(), call.quiet ? 1 : 0);
   lend_body(process, *process->calls, call.body, tag);
@@ -325,6 +338,9 @@ void Room::lose_host(HostNumber number) {
     faults_.ended.insert(slot.rank);
   }
   for (const ProcessPtr& zombie : std::exchange(zombies_, {})) end_process(zombie, false);
+  for (const ProcessPtr& guest : std::vector<ProcessPtr>(guests_)) {
+    if (guest->host == number) guest_leaves(guest);
+  }
   kill_post(number, false);
   host.post.reset();
   host.port = 0;
