@@ -61,12 +61,18 @@ class Actors(actors.ActorTest):
         command = " ".join([shlex.quote(sys.executable), client])
         done = self.monarch("run", "--no-prefix", self.actor_job(
             {"counter": actor("cases", "Counter", args={"start": 5, "names": []})},
-            {"program": ["/bin/sh", "-c", f"{command} t counter where 0,3 && {command} t counter fail 1 why; {command} t counter get 9; {command} card me here"]}))
+            {"program": ["/bin/sh", "-c", f"{command} t counter where 0,3 && {command} t counter fail 1 why; {command} t counter get 9; "
+                                               f"{command} card me here; {command} guests"]}))
         self.assert_result(done, 0, "succeeded")
         self.assertEqual(done.out.splitlines(), [
             "0 value v1 t (0,0) counter", "3 value v2 t (1,1) counter", "1 remote error std::out_of_range: why",
             "None refused there is no rank t/9: the mesh has 4",
-            "1 b'here' True"])
+            "1 b'here' True",
+            "v1 asked: True 24 answered: value ['there and back'] True", "v1 asked: True 67108865", "v1 value  True",
+            "v1 rank lost it has left True",
+            "v2 asked: True 24 answered: value ['there and back'] True",
+            "v2 refused its arguments are 64MiB: a call carries 1GiB at most, 64MiB to another host True",
+            "v2 rank lost it has left True"])
         self.assert_nothing_left()
 
     def test_without_a_controller_it_runs_until_it_is_stopped(self):

@@ -1,9 +1,12 @@
-"""A caller at the door of a post, as monarch-post(7) has it and in Python's standard library alone.
+"""A caller at the door of a post, and a guest that serves, as monarch-post(7) has it and in Python's standard library alone.
 
 usage: door_client.py MESH ACTOR ENDPOINT RANKS [ARGUMENT…]    calls once, prints an outcome a line
        door_client.py card NAME TEXT                           puts a card of its rank with a key, and asks for it
+       door_client.py guests                                   serves as a guest on each host of the machine, and calls those
 """
 
+import fcntl
+import glob
 import hmac
 import os
 import socket
@@ -11,7 +14,9 @@ import struct
 import sys
 
 MAGIC = 0x66726E6D
-HELLO, WELCOME, CALL, ANSWER, OVER, CLOSED, CARD = 144, 145, 146, 148, 149, 154, 157
+HELLO, WELCOME, CALL, ANSWER, OVER, DELIVER, REPLY, CLOSED, CARD, ANSWERS = 144, 145, 146, 148, 149, 150, 152, 154, 157, 158
+F_ADD_SEALS, ALL_SEALS = 1033, 15
+NOTHING = [0, 0, b""]
 KINDS = ("value", "remote error", "rank lost", "deadline", "busy", "gone", "cancelled", "refused")
 
 
@@ -69,17 +74,24 @@ def unpack(data, at=0):
 
 
 class Door:
-    def __init__(self):
+    def __init__(self, path=None, guest=False, serves=()):
+        """As the rank that this process is, by version 2; or as a guest, by version 4."""
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.connect(os.environ["MONARCH_POST"])
-        self.say(HELLO, [2, os.environ["MONARCH_MESH"], int(os.environ["MONARCH_RANK"]),
-                         int(os.environ["MONARCH_GENERATION"]), False, [], False])
+        self.socket.connect(path or os.environ["MONARCH_POST"])
+        if guest:
+            self.say(HELLO, [4, "", 0, 0, bool(serves), list(serves), False])
+        else:
+            self.say(HELLO, [2, os.environ["MONARCH_MESH"], int(os.environ["MONARCH_RANK"]),
+                             int(os.environ["MONARCH_GENERATION"]), False, [], False])
         self.version, self.host, self.meshes, *self.limits = self.hear(WELCOME)
+        self.guest = self.limits[6]
 
-    def say(self, kind, fields):
+    def say(self, kind, fields, beside=None):
         payload = pack(fields)
         header = struct.pack("<IHH16sQIIQQQQ", MAGIC, 1, kind, bytes(16), 0, 0, 0, 0, 0, 0, 0)
-        self.socket.send(struct.pack("<BBBBI", 0, 0, 0, 0, len(payload)) + header + payload)
+        packet = struct.pack("<BBBBI", 0, 0 if beside is None else 1, 0, 0, len(payload)) + header + payload
+        rights = [] if beside is None else [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", beside))]
+        self.socket.sendmsg([packet], rights)
 
     def hear(self, *kinds):
         data, *_ = self.socket.recvmsg(1 << 20, 1 << 10)
@@ -113,7 +125,56 @@ class Door:
             yield rank, KINDS[how], unpack(here)[0] if how == 0 else f"{type_name}: {text}"
 
 
+def memory_of(size):
+    """That nobody changes any more; all of it is zero."""
+    memory = os.memfd_create("body", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(memory, size)
+    fcntl.fcntl(memory, F_ADD_SEALS, ALL_SEALS)
+    return memory
+
+
+def serve_one(server):
+    """Answers what it is called with itself: whether that was asked here, and how many bytes it had."""
+    delivery, _, _, (size, way, here, *_), is_here, *_ = server.hear(DELIVER)
+    server.say(REPLY, [delivery, [0, "", "", "", 0, [len(here), 1, here] if way == 1 else NOTHING, b""], False])
+    return is_here, size
+
+
+def call_guest(caller, number, server, body, beside=None):
+    caller.say(CALL, [number, "@guests", [[server.guest, 1, 1]], ["echo", "f", "*"], False, None, body, server.host], beside)
+
+
+def answer_to(caller):
+    """How it ended, its value or the text, and whether that is of here. Version 4 says the last of a call with it."""
+    (_, _, (how, _, text, _, _, (_, way, here, *_), *_), is_last, is_here, *_), = caller.hear(ANSWERS)[0]
+    assert is_last
+    return KINDS[how], unpack(here)[0] if way == 1 else text, is_here
+
+
+def call_guests():
+    here = os.environ["MONARCH_POST"]
+    others = sorted(set(glob.glob(os.path.join(os.path.dirname(os.path.dirname(here)), "*", "post"))) - {here})
+    caller = Door(here, guest=True)
+    size = (64 << 20) + 1
+    for path in (here, *others):
+        server = Door(path, guest=True, serves=[["echo", "Echo", [["f", "*", True]]]])
+        body = pack(["there and back"])
+        call_guest(caller, 1, server, [len(body), 1, body])
+        print(server.host, "asked:", *serve_one(server), "answered:", *answer_to(caller))
+        memory = memory_of(size)
+        call_guest(caller, 2, server, [size, 2, b""], memory)
+        os.close(memory)
+        if path == here:
+            print(server.host, "asked:", *serve_one(server))
+        print(server.host, *answer_to(caller))
+        server.socket.close()
+        call_guest(caller, 3, server, [len(body), 1, body])
+        print(server.host, *answer_to(caller), flush=True)
+
+
 if __name__ == "__main__":
+    if sys.argv[1] == "guests":
+        sys.exit(call_guests())
     door = Door()
     if sys.argv[1] == "card":
         mesh, rank, generation = (os.environ["MONARCH_" + word] for word in ("MESH", "RANK", "GENERATION"))
