@@ -31,7 +31,4 @@ struct LineTime {
   WallTime wall;
 };
 
-// "0-7,9"; of more than 16 pieces the first ones, then "…".
-std::string ranges_text(const std::set<std::uint32_t>& numbers);
-
 }  // namespace monarch

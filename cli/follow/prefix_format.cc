@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "cli/term/ranges_text.h"
 #include "transport/base/nearest.h"
 #include "transport/base/text.h"
 
@@ -11,7 +12,6 @@ namespace monarch {
 
 namespace {
 
-constexpr std::size_t kMostPieces = 16;
 constexpr std::size_t kMostHosts = 4;
 constexpr std::size_t kLongestFormat = 256;
 
@@ -45,20 +45,6 @@ std::string unknown_placeholder(std::string_view name) {
 }
 
 }  // namespace
-
-std::string ranges_text(const std::set<std::uint32_t>& numbers) {
-  std::string out;
-  std::size_t pieces = 0;
-  for (auto next = numbers.begin(); next != numbers.end();) {
-    if (++pieces > kMostPieces) return out + ",…";
-    const std::uint32_t first = *next;
-    std::uint32_t last = first;
-    for (++next; next != numbers.end() && *next == last + 1; ++next) last = *next;
-    out += text(out.empty() ? "" : ",", first);
-    if (last != first) out += text("-", last);
-  }
-  return out;
-}
 
 void LineSources::add(const LineSource& source) {
   ranks.insert(source.rank);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "supervisor/core/spec/variables.h"
 #include "supervisor/spec/schema/names.h"
 #include "transport/base/text.h"
 

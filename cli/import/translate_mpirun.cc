@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "cli/import/foreign_flags.h"
+#include "supervisor/core/spec/variables.h"
 #include "supervisor/spec/schema/names.h"
 #include "transport/base/text.h"
 

@@ -5,6 +5,7 @@
 
 #include "cli/import/foreign_flags.h"
 #include "supervisor/core/spec/hostlist.h"
+#include "supervisor/core/spec/variables.h"
 #include "supervisor/spec/schema/names.h"
 #include "transport/base/text.h"
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "cli/term/cause_text.h"
+#include "cli/term/ranges_text.h"
 #include "cli/term/table.h"
 #include "supervisor/client/link/viewer_json.h"
 #include "transport/base/text.h"
@@ -124,6 +126,7 @@ std::string mesh_text(const MeshStatus& mesh, bool colour, std::size_t columns) 
   titles.emplace_back("END");
   Table table(std::move(titles));
   for (const RankStatus& rank : mesh.ranks) {
+    if (rank.phase == "idle") continue;
     std::vector<Table::Cell> row{plain_cell(text("  ", rank.rank)), plain_cell(rank.host), phase(rank.phase),
                                  plain_cell(rank.pid == 0 ? std::string() : text(rank.pid)),
                                  plain_cell(rank.generation == 0 ? std::string() : text(rank.generation))};
@@ -155,6 +158,20 @@ std::string committed_text(const MeshStatus& mesh) {
         text(alone ? "" : text("gang ", one.gang, " "), "step ", one.step, " (generation ", one.generation, ")"));
   }
   return gangs.empty() ? std::string() : text("  committed ", join(gangs, ", "), "\n");
+}
+
+// "claim 1, workers, of v1: 0-2" and "253 idle: 3-255"
+std::string slots_text(const MeshStatus& mesh) {
+  std::string out;
+  for (const ClaimStatus& claim : mesh.claims) {
+    out += text("  claim ", claim.claim, claim.name.empty() ? "" : ", ", printable(claim.name), ", of ", claim.host,
+                ": ", ranges_text({claim.ranks.begin(), claim.ranks.end()}), "\n");
+  }
+  std::set<std::uint32_t> idle;
+  for (const RankStatus& rank : mesh.ranks) {
+    if (rank.phase == "idle") idle.insert(rank.rank);
+  }
+  return idle.empty() ? out : text(out, "  ", idle.size(), " idle: ", ranges_text(idle), "\n");
 }
 
 // "standby 0 on v3, at its gate"
@@ -232,7 +249,8 @@ std::string status_text(const JobStatus& status, bool colour, std::size_t column
   }
   if (status.drill) out += drill_text(*status.drill);
   for (const MeshStatus& mesh : status.meshes) {
-    out += mesh_text(mesh, colour, columns) + time_text(mesh) + committed_text(mesh) + standby_text(mesh);
+    out += mesh_text(mesh, colour, columns) + time_text(mesh) + committed_text(mesh) + slots_text(mesh) +
+           standby_text(mesh);
   }
   out += hosts_table(status, colour, columns);
   if (!status.counters.empty()) {

@@ -45,6 +45,12 @@ MONARCH_FIELDS(EndForeseen, kind, why, by);
 MONARCH_FIELDS(StoodStill, gap);
 MONARCH_FIELDS(DrillNoted, what, drill, name, text, number, fault, host, rank, lasts, forgiven, lease, who);
 
+MONARCH_FIELDS(ClaimHolder, host, owner);
+MONARCH_FIELDS(SlotClaim, id, holder, number, mesh, ranks, what);
+MONARCH_FIELDS(ClaimState, next, claims, slots);
+MONARCH_FIELDS(SlotsClaimed, claim);
+MONARCH_FIELDS(SlotsLetGo, claims, why);
+
 // A type without fields.
 inline void codec_write(codec::Writer& writer, const DeadlinePassed&) { codec::write(writer, false); }
 inline bool codec_read(codec::Reader& reader, DeadlinePassed&) {
@@ -85,6 +91,6 @@ MONARCH_FIELDS(DrillWatch, drill, name, who, since, lease, until, stopped, stopp
 MONARCH_FIELDS(JobState, phase, job, term, hosts, slots, meshes, crews, last_words, preparations, standbys, verdict,
                kill_ordered, next_event, start_deadline, time_deadline, lifetime_deadline, lifetime_warning,
                drain_deadline, reallocations, returned_at, adopting, awaited, unheard, boot_id, holds, reminders,
-               refusals, no_request_before, foreseen, foreseen_deadline, late, late_before, drill);
+               refusals, no_request_before, foreseen, foreseen_deadline, late, late_before, drill, claims);
 
 }  // namespace monarch

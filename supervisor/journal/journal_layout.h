@@ -20,7 +20,7 @@ namespace monarch {
 
 // Of segments and snapshots, and of the state that a snapshot holds: raised with kRecordVersion, so that a journal of
 // another format is refused by its first header and not by a record somewhere in it.
-inline constexpr std::uint32_t kLayoutVersion = 35;
+inline constexpr std::uint32_t kLayoutVersion = 36;
 
 inline constexpr std::string_view kSnapshotName = "snap";
 inline constexpr std::string_view kSnapshotTemporaryName = "snap.tmp";

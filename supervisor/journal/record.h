@@ -39,7 +39,7 @@ enum class RecordType : std::uint16_t {
 
 // Of payloads: raised with any change to a type that supervisor/journal/core_fields.h names, since a replay by another
 // version of them would be another history.
-inline constexpr std::uint16_t kRecordVersion = 35;
+inline constexpr std::uint16_t kRecordVersion = 36;
 
 struct Record {
   RecordType type = RecordType::kInput;

@@ -20,7 +20,7 @@ struct Choice {
 };
 std::span<const Choice> choices() {
   static const Choice kChoices[] = {
-      {"launch", launcher_words()}, {"launch.ssh", "hosts|hosts_file"}, {"meshes.*", "program|actors|idle"}};
+      {"launch", launcher_words()}, {"launch.ssh", "hosts|hosts_file"}, {"meshes.*", "program|actors"}};
   return kChoices;
 }
 

@@ -9,7 +9,7 @@
 
 namespace monarch {
 
-// Where just one of several keys may be written (the launchers; program, actors and idle of a mesh), one that `over`
+// Where just one of several keys may be written (the launchers; program and actors of a mesh), one that `over`
 // writes takes the place of the other that `base` has. A new key comes behind those that are there, a new dimension
 // innermost.
 void lay_over(YamlNode& base, YamlNode over);

@@ -75,6 +75,8 @@ constexpr Severity monarch_enum_max(Severity) { return Severity::kError; }
   KIND(kGangStopped, "gang.stopped", kInfo, "It was stopped in order.")                                                \
   KIND(kGangEnded, "gang.ended", kInfo,                                                                                \
        "It has ended, and is not started again, for the end of its hosts is foreseen.")                                \
+  KIND(kSlotsClaimed, "slots.claimed", kInfo, "A process of the job has them, and they are started for it.")           \
+  KIND(kSlotsLetGo, "slots.let_go", kInfo, "They are stopped, and idle again; it tells why.")                          \
   KIND(kStandbyStarting, "standby.starting", kInfo, "A standby gang is being started.")                                \
   KIND(kStandbyReady, "standby.ready", kInfo, "It is at its gate.")                                                    \
   KIND(kStandbyTaken, "standby.taken", kInfo, "It takes the place of a gang that has failed.")                         \

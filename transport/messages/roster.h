@@ -46,8 +46,9 @@ enum class RosterState : std::uint8_t {
   kDown,      // it is being started again
   kGivenUp,   // it has failed, and is not started any more
   kEnded,     // it has done what it was for, or was stopped
+  kIdle,      // nobody has claimed it
 };
-constexpr RosterState monarch_enum_max(RosterState) { return RosterState::kEnded; }
+constexpr RosterState monarch_enum_max(RosterState) { return RosterState::kIdle; }
 
 // Neighbouring ranks of which the same is said.
 struct RosterRun {

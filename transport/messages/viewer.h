@@ -140,6 +140,15 @@ struct StandbyStatus {
 };
 MONARCH_FIELDS(StandbyStatus, phase, hosts)
 
+// Idle slots that a process has claimed.
+struct ClaimStatus {
+  std::uint64_t claim = 0;
+  std::string name;  // as it calls them
+  std::string host;  // where it is
+  std::vector<std::uint32_t> ranks;
+};
+MONARCH_FIELDS(ClaimStatus, claim, name, host, ranks)
+
 struct MeshStatus {
   std::string name;
   std::vector<std::pair<std::string, std::uint32_t>> dims;
@@ -151,8 +160,10 @@ struct MeshStatus {
   std::vector<CommittedStatus> committed = {};  // gangs that have one
   std::vector<StandbyStatus> standby = {};
   std::vector<std::pair<std::string, std::int64_t>> rank_milliseconds = {};  // where its time went, by bin
+  std::vector<ClaimStatus> claims = {};
 };
-MONARCH_FIELDS(MeshStatus, name, dims, phase, ranks, sidecar, gangs, restart, committed, standby, rank_milliseconds)
+MONARCH_FIELDS(MeshStatus, name, dims, phase, ranks, sidecar, gangs, restart, committed, standby, rank_milliseconds,
+               claims)
 
 struct HostStatus {
   std::string name;

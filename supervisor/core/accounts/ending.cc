@@ -178,11 +178,13 @@ void Ending::look_running() {
 void Ending::look_done() {
   check_foreseen();
   if (mine_.phase != JobPhase::kRunning) return;
+  bool any_decides = false;
   bool all_done = true;
   basis_.each_gang([&](MeshId m, GangId g) {
+    any_decides = any_decides || !basis_.mesh(m).sidecar;
     all_done = all_done && (basis_.mesh(m).sidecar || is_through(basis_.gang(m, g).phase));
   });
-  if (!all_done) return;
+  if (!all_done || !any_decides) return;  // of idle slots alone: until it is stopped
   Verdict verdict;
   verdict.outcome = Outcome::kSucceeded;
   verdict.exit_code = 0;

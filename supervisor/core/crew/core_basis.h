@@ -67,6 +67,8 @@ struct CoreFacts {
   }
   // "trainer/3"
   std::string name_of(RankId id) const;
+  // "trainer/0-3,7", and of several meshes each
+  std::string names_of(std::vector<RankId> ranks) const;
   bool has_rank(RankId id) const {
     return id.mesh.value() < spec.meshes.size() && id.rank.value() < mesh(id.mesh).size();
   }

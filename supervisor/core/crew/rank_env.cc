@@ -109,6 +109,9 @@ void set_mesh_variables(Environment& env, const RankEnvInput& input, const MeshS
   env.set(origin, "MONARCH_WORLD_SIZE", mesh.size());
   env.set(origin, "MONARCH_GENERATION", input.generation.counter);
   env.set(origin, "MONARCH_HOST", input.hosts[input.placement.host_of(rank).value()].name);
+  if (input.spec.calls) {
+    env.set(origin, std::string(kTrustVariable), std::string(mesh.claims.trusts_job ? "job" : "host"));
+  }
   set_tensors(env, input.spec);
   const std::vector<std::uint32_t> coordinates = mesh.coordinates_of(rank.rank);
   for (std::size_t i = 0; i < mesh.dims.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "supervisor/core/crew/rank_env.h"
+#include "supervisor/core/facts/claims.h"
 #include "supervisor/core/facts/held_ports.h"
 #include "supervisor/core/facts/hosts.h"
 #include "transport/base/text.h"
@@ -99,6 +100,11 @@ RankStart rank_start(const CoreFacts& job, RankId id) {
   }
   for (const CompiledText& word : texts.argv) start.program.push_back(expand_for(word, sources, id).value);
   start.workdir = workdir_of(texts, sources, id);
+  if (const SlotClaim* const claim = claim_of(job, id.mesh, spec.gang_of(id.rank)); claim != nullptr) {
+    if (!claim->what.program.empty()) start.program = claim->what.program;
+    if (!claim->what.workdir.empty()) start.workdir = claim->what.workdir;
+    for (auto& [name, value] : env_of(*claim, id.rank)) start.env.insert_or_assign(name, std::move(value));
+  }
   start.ports = ports_of({spec, job.placement, crew}, id);
   if (spec.ready.kind == ReadyKind::kTcp) start.ready_port = start.ports[spec.ready.port];
   start.binding = job.resources.binding_of(id, inventory);

@@ -32,6 +32,7 @@ std::size_t ranks_of(const JobSpec& spec) {
 }  // namespace
 
 bool is_ready(const CoreFacts& job, MeshId mesh) {
+  if (job.mesh(mesh).idle) return true;
   const MeshState& state = job.state.meshes[mesh.value()];
   return std::all_of(state.gangs.begin(), state.gangs.end(), [&](const GangState& gang) {
     const bool over = gang.phase == GangPhase::kFailed || gang.phase == GangPhase::kDone;
@@ -153,9 +154,28 @@ std::optional<TimeBin> bin_of(const GangState& gang) {
     case GangPhase::kStopping: return TimeBin::kStopping;
     case GangPhase::kDone:
     case GangPhase::kFailed:
-    case GangPhase::kStopped: return std::nullopt;
+    case GangPhase::kStopped:
+    case GangPhase::kIdle: return std::nullopt;
   }
   return std::nullopt;
+}
+
+NotReady not_ready(const CoreFacts& job, MeshId mesh, GangId g) {
+  const GangState& state = job.gang(mesh, g);
+  const bool reserving = is_reserving(state.phase);
+  NotReady missing;
+  if (!reserving && !runs(state.phase)) return missing;
+  for (const HostId where : job.placement.hosts_of(mesh, g)) {
+    if (reserving && job.crew(mesh, g).ports[*job.placement.index_in_gang(mesh, g, where)].held) continue;
+    for (const RankId& id : job.placement.ranks_of(mesh, g, where)) {
+      const RankState& slot = job.rank(id);
+      if (!reserving && (slot.ready || (slot.reaped && !job.mesh(mesh).sidecar))) continue;
+      if (!missing.first) missing.first = id;
+      if (!reserving) missing.names.push_back(unready_text(job, id));
+    }
+    if (reserving) missing.names.push_back(text(job.name_of(where), " (has not said which ports it holds)"));
+  }
+  return missing;
 }
 
 std::string missing_at_start(const CoreFacts& job) {

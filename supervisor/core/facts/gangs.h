@@ -13,15 +13,26 @@
 
 namespace monarch {
 
-// Or done, which a sidecar must not be before it was ready.
+// Or done, which a sidecar must not be before it was ready. For slots that may be claimed nobody waits.
 bool is_ready(const CoreFacts& job, MeshId mesh);
 // The first rank of it that ended well and will never be ready: the gang will not be, either, whatever the others do.
 std::optional<std::size_t> ended_unready(const CoreFacts& job, const GangState& state);
+// The other meshes cannot start without it: a sidecar that has never been ready, unless nobody waits for it.
+inline bool is_needed(const MeshSpec& mesh, const GangState& gang) {
+  return mesh.sidecar && !mesh.idle && !gang.ever_ready;
+}
+inline constexpr const char* kDecidesNothing = "a sidecar does not decide: the job goes on without it";
 bool all_ended_well(const CoreFacts& job, MeshId mesh, GangId g);
 // Its gang has failed, and what is known of it is of a generation that is over.
 bool starts_again(const CoreFacts& job, RankId id);
 // "trainer/3@v2 (has not said READY=1)"
 std::string unready_text(const CoreFacts& job, RankId id);
+// Who keeps a gang from being ready; the first of them counts as the rank that makes no progress.
+struct NotReady {
+  std::vector<std::string> names;
+  std::optional<RankId> first;
+};
+NotReady not_ready(const CoreFacts& job, MeshId mesh, GangId g);
 // For whom the job waits, that has never been ready.
 std::string missing_at_start(const CoreFacts& job);
 

@@ -26,6 +26,7 @@ bool has_started(const CoreFacts& job, std::uint32_t slot) {
     const GangRange here = job.placement.gangs_on(MeshId(m), where);
     for (std::uint32_t g = here.first; g < here.first + here.count; ++g) {
       const GangState& gang = job.gang(MeshId(m), GangId(g));
+      if (is_idle(gang.phase)) continue;
       if (!waits(gang.phase) || recovers(gang)) return true;
     }
   }

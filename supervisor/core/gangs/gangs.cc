@@ -5,6 +5,7 @@
 
 #include "supervisor/core/crew/words.h"
 #include "supervisor/core/facts/blame.h"
+#include "supervisor/core/facts/claims.h"
 #include "supervisor/core/facts/gangs.h"
 #include "supervisor/core/facts/reports.h"
 #include "supervisor/core/recovery/failure_details.h"
@@ -136,7 +137,7 @@ void Gangs::fail_by(MeshId mesh, GangId g, HostId host, Instant alive_at) {
 // Moves a gang on once its ranks have: to running, to ready, to done, or to its end.
 void Gangs::look(MeshId mesh, GangId g) {
   GangState& state = gang(mesh, g);
-  if (has_ended(state.phase) || waits(state.phase)) return;
+  if (has_ended(state.phase) || waits(state.phase) || is_idle(state.phase)) return;
   const MeshSpec& spec = basis_.mesh(mesh);
   bool started = true;
   bool placed = true;  // it is known of all whether they have a process
@@ -172,7 +173,7 @@ void Gangs::look(MeshId mesh, GangId g) {
   }
   if (!ended) {
     const std::optional<std::size_t> quit = spec.sidecar ? ended_unready(basis_, state) : std::nullopt;
-    if (quit && !state.ever_ready && !basis_.state.foreseen)
+    if (quit && is_needed(spec, state) && !basis_.state.foreseen)
       end_.fail(blame_sidecar(basis_, mesh, g, blame_rank(basis_, mesh, g, *quit)));
     if (quit && state.ever_ready)
       basis_.waits_due = true;  // the job goes on without it: nobody waits for it any longer
@@ -186,15 +187,16 @@ void Gangs::look(MeshId mesh, GangId g) {
       basis_.waits_due = true;
       drills_.recovered(mesh, g);
       basis_.say_of_gang(mesh, g, EventKind::kGangDone, Severity::kInfo, "is done");
-      if (spec.sidecar && !state.ever_ready && !basis_.state.foreseen) end_.fail(blame_sidecar(basis_, mesh, g, {}));
+      if (is_needed(spec, state) && !basis_.state.foreseen) end_.fail(blame_sidecar(basis_, mesh, g, {}));
       return;
     case GangPhase::kFailing:
       if (basis_.state.foreseen && !state.cause_decided) return ended_as_foreseen(basis_, state, mesh, g);
       decide_cause(mesh, g);
-      if (recovers(state) && !basis_.starts_nothing()) return await_next(mesh, g);
+      if (rests(basis_, mesh, g) || (recovers(state) && !basis_.starts_nothing())) return leave_generation(mesh, g);
       to(state, GangPhase::kFailed);
       return;
     case GangPhase::kStopping:
+      if (rests(basis_, mesh, g)) return leave_generation(mesh, g);
       if (!state.asked.empty() && !basis_.starts_nothing()) return start_as_asked(mesh, g);
       to(state, GangPhase::kStopped);
       basis_.say_of_gang(mesh, g, EventKind::kGangStopped, Severity::kInfo, "has stopped");
@@ -205,7 +207,8 @@ void Gangs::look(MeshId mesh, GangId g) {
     case GangPhase::kDone:
     case GangPhase::kFailed:
     case GangPhase::kStopped:
-    case GangPhase::kParked: return;  // left above, or moved on already
+    case GangPhase::kParked:
+    case GangPhase::kIdle: return;  // left above, or moved on already
   }
 }
 
@@ -230,8 +233,8 @@ void Gangs::decide_cause(MeshId mesh, GangId g) {
   const Recovery next = recovery_of(mesh, g, verdict, first_to_exit(state.ends));
   verdict.cause.rule = next.rule;
   const bool goes_on = next.remedy != Remedy::kFail;
-  if (spec.sidecar && !goes_on && state.ever_ready) {
-    verdict.cause.rule = "a sidecar does not decide: the job goes on without it";
+  if (spec.sidecar && !goes_on && !is_needed(spec, state)) {
+    verdict.cause.rule = kDecidesNothing;
   }
   // A host may hold several gangs; a rank is of one.
   const std::string who =
@@ -250,7 +253,7 @@ void Gangs::decide_cause(MeshId mesh, GangId g) {
   if (goes_on) return note_failure(mesh, g, std::move(verdict), next);
   state.failure.reset();
   if (!spec.sidecar) return end_.fail(std::move(verdict));
-  if (!state.ever_ready) end_.fail(blame_sidecar(basis_, mesh, g, std::move(verdict)));
+  if (is_needed(spec, state)) end_.fail(blame_sidecar(basis_, mesh, g, std::move(verdict)));
 }
 
 // They are to end: their host is lost, and may be about to be proven to have ended.

@@ -20,6 +20,7 @@
 #include "supervisor/core/hosts/core_hosts.h"
 #include "supervisor/core/recovery/recovery.h"
 #include "supervisor/core/state/events.h"
+#include "supervisor/core/state/gang_life.h"
 
 namespace monarch {
 
@@ -29,7 +30,8 @@ class Gangs {
         LastWords& last_words, Ending& end)
       : basis_(basis), mine_(mine), crews_(crews), hosts_(hosts), drills_(drills), last_words_(last_words), end_(end) {
     for (const MeshSpec& mesh : basis.spec.meshes) {
-      mine_.push_back({.ranks = std::vector<RankState>(mesh.size()), .gangs = std::vector<GangState>(mesh.gangs())});
+      mine_.push_back({.ranks = std::vector<RankState>(mesh.size()),
+                       .gangs = std::vector<GangState>(mesh.gangs(), first_gang(mesh.idle))});
     }
   }
 
@@ -66,6 +68,8 @@ class Gangs {
   void restart(MeshId mesh, GangId g, const std::string& who);
   // It was parked, and has its hosts.
   void come_back(MeshId mesh, GangId g);
+  // An idle slot has been claimed, or nobody has it any more.
+  void slot_changed(MeshId mesh, GangId g);
   // Of the highest stage that has not ended: the others wait until it has. A kill waits for nothing.
   void stop_highest();
   // The next stage, once the one above it has ended.
@@ -93,9 +97,8 @@ class Gangs {
   void decide_cause(MeshId mesh, GangId g);
   Recovery recovery_of(MeshId mesh, GangId g, const Verdict& verdict, std::optional<std::size_t> first);
   void note_failure(MeshId mesh, GangId g, Verdict verdict, const Recovery& next);
-  void await_next(MeshId mesh, GangId g);
+  void leave_generation(MeshId mesh, GangId g);
   void progress_is_due(MeshId mesh, GangId g);
-  std::vector<std::string> not_ready(MeshId mesh, GangId g);
   void start_as_asked(MeshId mesh, GangId g);
   void stop(MeshId mesh, GangId g, std::int32_t signal, Duration grace);
 

@@ -5,6 +5,7 @@
 
 #include "supervisor/core/crew/words.h"
 #include "supervisor/core/facts/blame.h"
+#include "supervisor/core/facts/claims.h"
 #include "supervisor/core/facts/gangs.h"
 #include "supervisor/core/spec/hostlist.h"
 #include "supervisor/core/state/gang_life.h"
@@ -25,7 +26,7 @@ std::string from_checkpoint(const GangState& state) {
               again == 0 ? "" : text(": ", again, again == 1 ? " step is" : " steps are", " done again"));
 }
 
-void begin_generation(const CoreFacts& job, GangState& state) {
+void begin_generation(const CoreFacts& job, GangState& state, bool is_claimed) {
   state.was_ready = false;
   state.furthest = std::max(state.furthest, state.reached);
   state.reached.reset();
@@ -37,7 +38,7 @@ void begin_generation(const CoreFacts& job, GangState& state) {
   state.hung.reset();
   state.fenced_by.clear();
   state.hung_because.clear();
-  state.progress_deadline = recovers(state) ? job.now + job.spec.start_timeout : Instant::never();
+  state.progress_deadline = recovers(state) || is_claimed ? job.now + job.spec.start_timeout : Instant::never();
   state.late_before = job.state.late;
 }
 
@@ -53,7 +54,7 @@ void Gangs::reserve(MeshId mesh, GangId g) {
   if (!free) return;
   GangState& state = gang(mesh, g);
   to(state, GangPhase::kReserving);
-  begin_generation(basis_, state);
+  begin_generation(basis_, state, basis_.mesh(mesh).idle);
   crews_.begin({mesh, g}, hosts, Instant::never());
 }
 
@@ -92,13 +93,12 @@ bool Gangs::give_up_sidecars(MeshId mesh, HostId where, const std::string& what)
     GangState& state = gang(mesh, GangId(g));
     // Others have begun once it was ready: it is not started again, and decides nothing.
     const bool waits_here = is_reserving(state.phase) && basis_.placement.range_of(mesh, GangId(g), where).count > 0;
-    if (!waits_here || !state.ever_ready) continue;
+    if (!waits_here || is_needed(basis_.mesh(mesh), state)) continue;
     to(state, GangPhase::kFailed);
     crews_.forget({mesh, GangId(g)});
     state.failure.reset();
     basis_.say_of_gang(mesh, GangId(g), EventKind::kGangFailed, Severity::kWarning,
-                       text("is given up: ", basis_.name_of(where), ": ", what,
-                            " [a sidecar does not decide: the job goes on without it]"));
+                       text("is given up: ", basis_.name_of(where), ": ", what, " [", kDecidesNothing, "]"));
     basis_.waits_due = given_up = true;
   }
   return given_up;
@@ -111,7 +111,8 @@ void Gangs::stop(MeshId mesh, GangId g, std::int32_t signal, Duration grace) {
   switch (state.phase) {
     case GangPhase::kWaiting:
     case GangPhase::kReserving:
-    case GangPhase::kParked:  // no process was started
+    case GangPhase::kParked:
+    case GangPhase::kIdle:  // no process was started
       to(state, GangPhase::kStopped);
       return crews_.forget({mesh, g});
     case GangPhase::kStarting:
@@ -136,7 +137,7 @@ void Gangs::stop(MeshId mesh, GangId g, std::int32_t signal, Duration grace) {
 void Gangs::stop_highest() {
   basis_.each_gang([this](MeshId m, GangId g) {
     const auto phase = gang(m, g).phase;
-    const bool runs_nothing = waits(phase) || is_parked(phase);
+    const bool runs_nothing = waits(phase) || is_parked(phase) || is_idle(phase);
     if (runs_nothing) stop(m, g, 0, Duration::zero());
   });
   const std::optional<std::uint32_t> stage = highest_stage(basis_);
@@ -184,6 +185,33 @@ void Gangs::come_back(MeshId mesh, GangId g) {
                      "returns: a host is connected for each of its slots");
 }
 
+// From the beginning, whatever another had there before; what of his may still act is waited for.
+void Gangs::slot_changed(MeshId mesh, GangId g) {
+  GangState& state = gang(mesh, g);
+  switch (state.phase) {
+    case GangPhase::kIdle:
+      to(state, GangPhase::kWaiting);
+      state.not_before = basis_.now;
+      basis_.waits_due = true;
+      return;
+    case GangPhase::kWaiting:
+    case GangPhase::kReserving:
+    case GangPhase::kDone:
+    case GangPhase::kFailed:
+      if (rests(basis_, mesh, g)) leave_generation(mesh, g);
+      return;
+    case GangPhase::kStarting:
+    case GangPhase::kRunning: {
+      const StopPolicy& policy = basis_.mesh(mesh).stop;
+      return stop(mesh, g, policy.signal, policy.grace);
+    }
+    case GangPhase::kFailing:
+    case GangPhase::kStopping:  // its end is told
+    case GangPhase::kStopped:
+    case GangPhase::kParked: return;
+  }
+}
+
 void Gangs::give_up(MeshId mesh, GangId g, HostId where, const Recovery& why) {
   GangState& state = gang(mesh, g);
   if (!waits(state.phase)) return;  // a neighbour has ended the job
@@ -229,8 +257,8 @@ void Gangs::give_up(MeshId mesh, GangId g, HostId where, const Recovery& why) {
   to(state, GangPhase::kFailed);
   crews_.forget({mesh, g});
   basis_.say_of_gang(mesh, g, EventKind::kGangFailed, Severity::kWarning,
-                     text("is given up: ", verdict.reason, " [a sidecar does not decide: the job goes on without it]"));
-  if (!state.ever_ready) end_.fail(blame_sidecar(basis_, mesh, g, std::move(verdict)));
+                     text("is given up: ", verdict.reason, " [", kDecidesNothing, "]"));
+  if (is_needed(basis_.mesh(mesh), state)) end_.fail(blame_sidecar(basis_, mesh, g, std::move(verdict)));
 }
 
 }  // namespace monarch

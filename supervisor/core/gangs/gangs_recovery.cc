@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "supervisor/core/facts/claims.h"
 #include "supervisor/core/facts/gangs.h"
 #include "supervisor/core/facts/occupants.h"
 #include "supervisor/core/facts/slots.h"
@@ -140,22 +141,23 @@ void Gangs::note_failure(MeshId mesh, GangId g, Verdict verdict, const Recovery&
   hosts_.suspect(mesh, g);
 }
 
-// Nothing of it runs: it waits for its time, and for its hosts.
-void Gangs::await_next(MeshId mesh, GangId g) {
+// Nothing of it runs: it waits for its time, and for its hosts, or rests where nobody wants it any more.
+void Gangs::leave_generation(MeshId mesh, GangId g) {
   GangState& state = gang(mesh, g);
   MONARCH_ASSERT_BECAUSE(!basis_.starts_nothing(), "what ends the job starts nothing");
-  to(state, GangPhase::kWaiting);
-  state.was_ready = false;
   for (const RankId& id : basis_.placement.ranks_of(mesh, g)) {
     MONARCH_ASSERT_BECAUSE(!lives(basis_.member(id).stage),
                            "I3: a successor starts when nothing of the one before it may act");
     last_words_.note(id);
-    rank(id) = RankState{};
+    rank(id) = RankState{};  // what it wrote last may still come; all else of the generation is over
   }
   crews_.forget({mesh, g});
+  basis_.waits_due = true;
+  if (rests(basis_, mesh, g)) return to_rest(state);
+  to(state, GangPhase::kWaiting);
+  state.was_ready = false;
   waiting_.emplace_back(mesh, g);
   to_tell_.emplace_back(mesh, g);
-  basis_.waits_due = true;
 }
 
 void Gangs::end_step() {
@@ -178,33 +180,15 @@ void Gangs::progress_is_due(MeshId mesh, GangId g) {
   state.progress_deadline = Instant::never();
   if (state.was_ready) return forget_failures(state);
   if (basis_.starts_nothing()) return;
-  const std::vector<std::string> missing = not_ready(mesh, g);
-  if (missing.empty()) return;
+  const NotReady missing = not_ready(basis_, mesh, g);
+  if (missing.names.empty()) return;
+  if (!state.hung) state.hung = missing.first;
   state.hung_because = text("not ready within start_timeout (", to_text(basis_.spec.start_timeout), ")",
-                            basis_.late_since(state.late_before), ": waiting for ", some_of(missing));
+                            basis_.late_since(state.late_before), ": waiting for ", some_of(missing.names));
   if (!is_reserving(state.phase)) return fail(mesh, g);
   to(state, GangPhase::kFailing);  // nothing of it runs
   crews_.forget({mesh, g});
   look(mesh, g);
-}
-
-// Who is missing; the first of them counts as the rank that makes no progress.
-std::vector<std::string> Gangs::not_ready(MeshId mesh, GangId g) {
-  GangState& state = gang(mesh, g);
-  const bool reserving = is_reserving(state.phase);
-  std::vector<std::string> missing;
-  if (!reserving && !runs(state.phase)) return missing;
-  for (const HostId where : basis_.placement.hosts_of(mesh, g)) {
-    if (reserving && basis_.crew(mesh, g).ports[*basis_.placement.index_in_gang(mesh, g, where)].held) continue;
-    for (const RankId& id : basis_.placement.ranks_of(mesh, g, where)) {
-      const RankState& slot = rank(id);
-      if (!reserving && (slot.ready || (slot.reaped && !basis_.mesh(mesh).sidecar))) continue;
-      if (!state.hung) state.hung = id;
-      if (!reserving) missing.push_back(unready_text(basis_, id));
-    }
-    if (reserving) missing.push_back(text(basis_.name_of(where), " (has not said which ports it holds)"));
-  }
-  return missing;
 }
 
 // What failed before a step that none of its generations had reached does not count any longer.
@@ -261,7 +245,7 @@ void Gangs::start_as_asked(MeshId mesh, GangId g) {
   state.failed_at = basis_.now;
   state.not_before = basis_.now;
   ++state.restarts;
-  await_next(mesh, g);
+  leave_generation(mesh, g);
 }
 
 }  // namespace monarch

@@ -42,6 +42,7 @@ void JobCore::restore(JobState state) {
   MONARCH_ASSERT(state.hosts.size() == pool_.size() && state.meshes.size() == spec_.meshes.size());
   MONARCH_ASSERT(state.last_words.size() == pool_.size());
   MONARCH_ASSERT(state.holds.held.size() == spec_.meshes.size() && state.reminders.gangs.size() == spec_.meshes.size());
+  MONARCH_ASSERT(state.claims.slots.size() == spec_.meshes.size());
   MONARCH_ASSERT(state.crews.size() == state_.crews.size() && state.standbys.size() == spec_.meshes.size());
   state_ = std::move(state);
   slots_.restored();

@@ -26,6 +26,7 @@
 #include "supervisor/core/facts/slots.h"
 #include "supervisor/core/gangs/gangs.h"
 #include "supervisor/core/hosts/core_hosts.h"
+#include "supervisor/core/machines/claims.h"
 #include "supervisor/core/machines/preparations.h"
 #include "supervisor/core/machines/reminders.h"
 #include "supervisor/core/machines/slots.h"
@@ -137,6 +138,7 @@ class JobCore {
   Slots slots_{basis_, state_.slots, state_.reallocations, placement_, gangs_, hosts_, last_words_, requests_, end_};
   Starts starts_{basis_, crews_, gangs_, hosts_, end_};
   Wishes wishes_{basis_, state_.holds, gangs_, hosts_};
+  Claims claims_{basis_, state_.claims, gangs_};
   Reminders reminders_{basis_, state_.reminders};
 };
 

@@ -37,7 +37,7 @@ template <class Event>
 void JobCore::hear(const Event& event) {
   constexpr bool mine = requires { on(event); };
   static_assert(mine || Takes<Drills, Event> || Takes<Ending, Event> || Takes<CoreHosts, Event> ||
-                    Takes<Gangs, Event> || Takes<Wishes, Event> || Takes<Starts, Event>,
+                    Takes<Gangs, Event> || Takes<Wishes, Event> || Takes<Starts, Event> || Takes<Claims, Event>,
                 "each event is somebody's");
   give(drills_, event);
   give(end_, event);
@@ -48,6 +48,7 @@ void JobCore::hear(const Event& event) {
   give(starts_, event);
   give(standbys_, event);
   give(wishes_, event);
+  give(claims_, event);
   if constexpr (mine) on(event);
   settle();
   if (wishes_.take_forgiven()) slots_.forgive();

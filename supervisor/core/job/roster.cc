@@ -10,6 +10,7 @@ RosterState standing_of(const MeshSpec& mesh, const GangState& gang, const RankS
     case GangPhase::kDone:
     case GangPhase::kStopped: return RosterState::kEnded;
     case GangPhase::kFailed: return RosterState::kGivenUp;
+    case GangPhase::kIdle: return RosterState::kIdle;
     case GangPhase::kParked: {
       const auto& shrink = mesh.supervision.shrink;
       return shrink && shrink->regrow ? RosterState::kDown : RosterState::kGivenUp;

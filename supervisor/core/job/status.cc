@@ -62,6 +62,7 @@ std::string phase_name(GangPhase phase) {
     case GangPhase::kFailed: return "failed";
     case GangPhase::kStopped: return "stopped";
     case GangPhase::kParked: return "parked";
+    case GangPhase::kIdle: return "idle";
   }
   return "";
 }
@@ -86,6 +87,7 @@ std::string gang_phase_name(const GangState& gang) {
 // Of a rank without a process: the first time, between two generations, or while no host is there for it.
 std::string waiting_name(const JobCore& core, const GangState& gang, MeshId mesh, Rank rank) {
   if (is_parked(gang.phase)) return "parked";
+  if (is_idle(gang.phase)) return "idle";
   if (!recovers(gang)) return "pending";
   const HostId where = core.placement().host_of({mesh, rank});
   return is_joined(core.facts().host(where).phase) ? "restarting" : "waiting";
@@ -139,6 +141,20 @@ std::string mesh_phase(const MeshState& mesh) {
     if (place(gang) < place(*shown)) shown = &gang;
   }
   return gang_phase_name(*shown);
+}
+
+std::vector<ClaimStatus> claims_of(const JobCore& core, MeshId mesh) {
+  std::vector<ClaimStatus> claims;
+  for (const SlotClaim& claim : core.state().claims.claims) {
+    if (claim.mesh != mesh) continue;
+    ClaimStatus shown{.claim = claim.id.value(),
+                      .name = claim.what.name,
+                      .host = core.hosts()[claim.holder.host.value()].name,
+                      .ranks = {}};
+    for (const Rank rank : claim.ranks) shown.ranks.push_back(rank.value());
+    claims.push_back(std::move(shown));
+  }
+  return claims;
 }
 
 }  // namespace
@@ -216,6 +232,7 @@ JobStatus status_of(const JobCore& core, const std::string& job_id, Instant now)
         shown.hosts.push_back(core.hosts()[id.value()].name);
       mesh.standby.push_back(std::move(shown));
     }
+    mesh.claims = claims_of(core, MeshId(m));
     status.meshes.push_back(std::move(mesh));
   }
   return status;

@@ -8,30 +8,6 @@
 
 namespace monarch {
 
-namespace {
-
-constexpr std::size_t kMostRuns = 8;
-
-// "trainer/0-3,7", and of several meshes each
-std::string names_of(std::vector<RankId> ranks, const JobSpec& spec) {
-  std::sort(ranks.begin(), ranks.end());
-  std::string names;
-  std::size_t runs = 0;
-  for (std::size_t i = 0; i < ranks.size();) {
-    if (runs++ == kMostRuns) return text(names, " and ", ranks.size() - i, " more");
-    const std::size_t first = i++;
-    const MeshId mesh = ranks[first].mesh;
-    while (i < ranks.size() && ranks[i].mesh == mesh && ranks[i].rank.value() - ranks[i - 1].rank.value() <= 1) ++i;
-    const bool same_mesh = first > 0 && ranks[first - 1].mesh == mesh;
-    names += same_mesh ? "," : text(first > 0 ? " " : "", spec.meshes[mesh.value()].name, "/");
-    names += text(ranks[first].rank.value());
-    if (ranks[i - 1].rank != ranks[first].rank) names += text("-", ranks[i - 1].rank.value());
-  }
-  return names;
-}
-
-}  // namespace
-
 void Wishes::on(const OperatorAsked& event) {
   if (basis_.state.phase < JobPhase::kStarting || basis_.starts_nothing()) return;  // a stop wins over everything
   const std::string who = event.who.empty() ? "an operator" : printable(event.who);
@@ -86,8 +62,8 @@ void Wishes::on(const HoldAsked& event) {
   const bool held = event.wish == HoldWish::kHold;
   JobEvent told = basis_.event(
       held ? EventKind::kRanksHeld : EventKind::kRanksReleased, Severity::kInfo,
-      text(names_of(event.ranks, basis_.spec),
-           held ? ": not watched for hangs until released" : ": watched for hangs again", ", asked by ", who));
+      text(basis_.names_of(event.ranks), held ? ": not watched for hangs until released" : ": watched for hangs again",
+           ", asked by ", who));
   const auto of_first = [&](const RankId& id) { return id.mesh == event.ranks.front().mesh; };
   if (!event.ranks.empty() && std::all_of(event.ranks.begin(), event.ranks.end(), of_first)) {
     told.mesh = basis_.mesh(event.ranks.front().mesh).name;

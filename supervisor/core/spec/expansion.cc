@@ -4,6 +4,7 @@
 #include <array>
 
 #include "supervisor/core/spec/stages.h"
+#include "supervisor/core/spec/variables.h"
 #include "transport/base/assert.h"
 
 namespace monarch {
@@ -161,9 +162,8 @@ std::string expand(const CompiledText& text, const std::function<std::string(con
 }
 
 bool is_passed(const MeshSpec& mesh, std::string_view name) {
-  return std::any_of(mesh.env_pass.begin(), mesh.env_pass.end(), [name](std::string_view pattern) {
-    return pattern.ends_with('*') ? name.starts_with(pattern.substr(0, pattern.size() - 1)) : pattern == name;
-  });
+  return std::any_of(mesh.env_pass.begin(), mesh.env_pass.end(),
+                     [name](std::string_view pattern) { return fits_variable(pattern, name); });
 }
 
 bool is_passed(const JobSpec& spec, std::string_view name) {

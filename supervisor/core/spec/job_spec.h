@@ -128,6 +128,13 @@ struct ResourcesSpec {
   bool operator==(const ResourcesSpec&) const = default;
 };
 
+// Of an idle mesh: what may come with a claim from another host than the slot's.
+struct ClaimPolicy {
+  bool trusts_job = false;       // anything that a rank of the job says, code among it; else
+  std::vector<std::string> env;  // these variables: names, or patterns with one `*` at the end
+  bool operator==(const ClaimPolicy&) const = default;
+};
+
 struct MeshSpec {
   std::string name;
   std::vector<Dimension> dims;    // outermost first; the rank is the row-major index
@@ -142,6 +149,8 @@ struct MeshSpec {
   std::optional<std::string> workdir;  // absolute, or below base_directory(); nothing: that
   std::string setup;                   // bash
   bool sidecar = false;
+  bool idle = false;  // its gangs start when they are claimed; then it is a sidecar, too
+  ClaimPolicy claims;
   bool serves = false;  // its ranks are there until they are told to end: one that ends before has failed, with 0 too
   std::vector<PortSpec> ports;
   ReadyPolicy ready;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "supervisor/core/spec/job_spec.h"
+#include "supervisor/core/state/claim_state.h"
 #include "supervisor/core/state/foreseen_end.h"
 #include "supervisor/core/state/inheritance.h"
 #include "supervisor/core/state/launch_failure.h"
@@ -209,6 +210,17 @@ struct HoldAsked {
   std::string who;  // "monarch hold, pid 4711"
 };
 
+// Idle slots are given to who asked for them. Who tells it has asked claim_plan().
+struct SlotsClaimed {
+  SlotClaim claim;
+};
+
+// These claims are let go, by who has them, or since he is gone. One that is not there is let go already.
+struct SlotsLetGo {
+  std::vector<ClaimId> claims;
+  std::string why;  // one line for people
+};
+
 // What `monarch drill` tells of itself. Who asked has checked that it may, and that what it names is there.
 struct DrillNoted {
   DrillWhat what = DrillWhat::kBegin;
@@ -263,6 +275,6 @@ using CoreEvent =
                  HostSilent, PortsReserved, RankChanged, StopOrdered, DeadlinePassed, HostDoubted, IdleNoted,
                  GangProgressed, RankHung, HostsHeld, OperatorAsked, CheckpointCommitted, PeopleTold, HoldAsked,
                  WorkerFailing, HostNamed, EndForeseen, GangsInherited, StoodStill, HostDistrusted, DrillNoted,
-                 GangPaused, StepsHeard, DaemonStarted>;
+                 GangPaused, StepsHeard, DaemonStarted, SlotsClaimed, SlotsLetGo>;
 
 }  // namespace monarch

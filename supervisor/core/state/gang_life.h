@@ -14,6 +14,9 @@
 //     waiting, reserving → failed              a sidecar that is given up
 //     running → failed                         an end that was foreseen
 //     failed → waiting                         asked for by an operator
+//   idle → waiting                             a slot that is claimed
+//     all but starting, running → idle         it is let go, and nothing of it lives
+//     idle → stopped                           the job ends
 //
 // Thread: pure functions.
 
@@ -23,6 +26,11 @@ namespace monarch {
 
 bool may_follow(GangPhase before, GangPhase next);
 
+// As it is before anything was claimed or started.
+GangState first_gang(bool is_idle);
+
 void to(GangState& gang, GangPhase next);
+// To idle: whoever claims it next has nothing of what was there before.
+void to_rest(GangState& gang);
 
 }  // namespace monarch

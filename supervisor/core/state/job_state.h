@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/core/state/claim_state.h"
 #include "supervisor/core/state/crew.h"
 #include "supervisor/core/state/drill_watch.h"
 #include "supervisor/core/state/first_cause.h"
@@ -152,14 +153,16 @@ enum class GangPhase : std::uint8_t {
   kFailed,
   kStopped,
   kParked,  // no host is left for it and the job goes on without it; it may return
+  kIdle,    // nobody has claimed it, and nothing of it is wanted
 };
-constexpr GangPhase monarch_enum_max(GangPhase) { return GangPhase::kParked; }
+constexpr GangPhase monarch_enum_max(GangPhase) { return GangPhase::kIdle; }
 
 inline bool is_waiting(GangPhase phase) { return phase == GangPhase::kWaiting; }
 inline bool is_reserving(GangPhase phase) { return phase == GangPhase::kReserving; }
 inline bool is_running(GangPhase phase) { return phase == GangPhase::kRunning; }
 inline bool is_failing(GangPhase phase) { return phase == GangPhase::kFailing; }
 inline bool is_parked(GangPhase phase) { return phase == GangPhase::kParked; }
+inline bool is_idle(GangPhase phase) { return phase == GangPhase::kIdle; }
 // All of its work is done, or none of it will be, and the job goes on without it.
 inline bool is_through(GangPhase phase) { return phase == GangPhase::kDone || is_parked(phase); }
 inline bool waits(GangPhase phase) { return phase == GangPhase::kWaiting || phase == GangPhase::kReserving; }
@@ -278,6 +281,7 @@ struct JobState : JobCourse, HostRequests, AdoptionState {
   std::vector<HostWords> last_words;                // of each host
   std::vector<Preparation> preparations;            // of each host; empty: spares are not warmed
   std::vector<std::vector<StandbyState>> standbys;  // of each mesh
+  ClaimState claims;
   std::uint64_t next_event = 1;
   std::vector<Instant> reallocations;  // that count against supervision.reallocate
   std::string boot_id;                 // of the machine whose boot clock all times here are of

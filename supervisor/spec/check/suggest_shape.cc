@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "supervisor/core/spec/variables.h"
 #include "supervisor/spec/check/check_value.h"
 #include "supervisor/spec/schema/key_path.h"
 #include "supervisor/spec/schema/names.h"

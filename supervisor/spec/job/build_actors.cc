@@ -116,8 +116,7 @@ class ActorPrograms {
   // A mesh that has something else to run, too, is told so where its program is built.
   static bool has_actors_alone(const YamlNode& mesh) {
     const YamlNode* actors = value_of(&mesh, "actors");
-    return actors != nullptr && actors->is(YamlNode::Kind::kMap) && value_of(&mesh, "program") == nullptr &&
-           !bool_or(&mesh, "idle", false);
+    return actors != nullptr && actors->is(YamlNode::Kind::kMap) && value_of(&mesh, "program") == nullptr;
   }
 
   // As the ranks find it; nothing: reported.

@@ -122,7 +122,7 @@ class Linker {
     bool any_other = false;
     for (std::uint32_t m = 0; m < job_.meshes.size(); ++m) {
       const MeshSpec& mesh = job_.meshes[m];
-      any_other = any_other || !mesh.sidecar;
+      any_other = any_other || !mesh.sidecar || mesh.idle;  // of idle slots alone: until it is stopped
       for (std::size_t i = 0; mesh.sidecar && i < mesh.depends_on.size(); ++i) {
         const MeshSpec& other = spec(mesh.depends_on[i]);
         if (other.sidecar) continue;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "supervisor/core/spec/expansion.h"
+#include "supervisor/core/spec/variables.h"
 #include "supervisor/spec/job/build_actors.h"
 #include "supervisor/spec/job/build_needs.h"
 #include "supervisor/spec/job/build_supervision.h"
@@ -57,8 +58,11 @@ class MeshBuilder {
     mesh_.wrap = texts_of(&node_, "wrap");
     mesh_.setup = text_of(&node_, "setup").value_or("");
     build_needs(node_, mesh_, report_);
-    mesh_.sidecar = bool_or(&node_, "sidecar", false);
-    mesh_.serves = mesh_.name != kControllerMesh && !mesh_.program.empty() && mesh_.program.front() == kActorProgram;
+    build_idle();
+    mesh_.sidecar = mesh_.idle || bool_or(&node_, "sidecar", false);
+    const bool has_actors =
+        mesh_.name != kControllerMesh && !mesh_.program.empty() && mesh_.program.front() == kActorProgram;
+    mesh_.serves = has_actors || mesh_.idle;
     const YamlNode* supervision = value_of(&node_, "supervision");
     mesh_.supervision = build_supervision(supervision, job.supervision);
     check_supervision(mesh_.supervision, supervision, text(path(), ".supervision"), report_);
@@ -146,9 +150,8 @@ class MeshBuilder {
   }
 
   void check_one_thing_to_run() {
-    const bool idle = bool_or(&node_, "idle", false);
-    const int things = (value_of(&node_, "program") != nullptr ? 1 : 0) +
-                       (value_of(&node_, "actors") != nullptr ? 1 : 0) + (idle ? 1 : 0);
+    const int things =
+        (value_of(&node_, "program") != nullptr ? 1 : 0) + (value_of(&node_, "actors") != nullptr ? 1 : 0);
     if (things == 1) return;
     for (const YamlKey& key : node_.keys) {
       if (things == 0 && suggest_key(spec_schema(), "meshes.*", key.text) == "did you mean `program`?")
@@ -157,7 +160,7 @@ class MeshBuilder {
     report_.error(
         "E0106", name_.place,
         {.message = text("mesh `", name_.text, "` has ", things == 0 ? "nothing" : "more than one thing", " to run"),
-         .label = "exactly one of `program`, `actors` and `idle: true` is needed",
+         .label = "exactly one of `program` and `actors` is needed",
          .help = things == 0 ? "add `program: [python3, train.py]`" : "split it into two meshes"});
   }
 
@@ -178,6 +181,38 @@ class MeshBuilder {
                      .label = "no program is called that",
                      .help = text("did you mean `", as_program_list(first.text), "`?")});
     }
+  }
+
+  // Each slot is a gang of its own, which comes and goes alone.
+  void build_idle() {
+    mesh_.idle = bool_or(&node_, "idle", false);
+    const YamlNode* const claims = value_of(&node_, "claims");
+    mesh_.claims.trusts_job = text_of(&node_, "trust") == "job";
+    mesh_.claims.env = texts_of(claims, "env");
+    if (!mesh_.idle) {
+      if (!mesh_.claims.env.empty()) refuse_beside(claims, "claims", "`idle: true` makes slots that can be claimed");
+      return;
+    }
+    const YamlNode* const gang = value_of(&node_, "gang");
+    if (gang != nullptr && gang->text != "each") refuse_beside(gang, "gang", "`gang: each` is what it has");
+    mesh_.gang.scope = GangScope::kEach;
+    const YamlNode* const standby = value_of(value_of(&node_, "standby"), "gangs");
+    if (standby != nullptr && standby->text != "0")
+      refuse_beside(standby, "standby.gangs", "nobody stands by for a slot: leave it out");
+    const YamlNode* const shrink = value_of(value_of(&node_, "supervision"), "shrink");
+    refuse_beside(shrink, "supervision.shrink", "a slot that is lost is told to who has it: leave it out");
+    const YamlNode* const sidecar = value_of(&node_, "sidecar");
+    if (sidecar != nullptr && sidecar->text == "false")
+      refuse_beside(sidecar, "sidecar", "slots never decide the result");
+  }
+
+  void refuse_beside(const YamlNode* node, const char* key, const char* help) {
+    if (node == nullptr) return;
+    report_.error(
+        "E0336", node->place,
+        {.message = text("`", path(), ".", key, "` does not go with `idle: ", mesh_.idle ? "true`" : "false`"),
+         .label = "says otherwise",
+         .help = help});
   }
 
   void build_env() {

@@ -146,11 +146,7 @@ std::string description_of(const Schema& schema, const std::string& path) {
 Json exactly_one(const std::vector<std::string>& keys) {
   Json out = Json::array();
   for (const std::string& key : keys) {
-    Json choice = Json::object({{"required", Json::array({Json(key)})}});
-    // `idle: false` beside a program says nothing.
-    if (key == "idle")
-      choice.set("properties", Json::object({{"idle", Json::object({{"enum", Json::array({true})}})}}));
-    out.append(std::move(choice));
+    out.append(Json::object({{"required", Json::array({Json(key)})}}));
   }
   return out;
 }

@@ -88,7 +88,19 @@ constexpr KeyHelp kHelp[] = {
     {"meshes.*.actors.*.class", "Policy"},
     {"meshes.*.actors.*.args", "{lr: 0.1}"},
     {"meshes.*.actors.*.sha256", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
-    {"meshes.*.idle", "true"},
+    {"meshes.*.idle", "true",
+     "Unclaimed slots cost no process, port, GPU or budget, and are ready. A process of the job claims some of them "
+     "(`spawn_procs` in Python, a wish at the door: monarch-post(7)), for itself: they are let go when it ends. Each "
+     "is a gang of its own; one that ends before has failed, with 0 too: it is started again as `supervision.restart` "
+     "says, or that is told to who has it, and decides nothing. A job of idle slots alone lasts until it is stopped."},
+    {"meshes.*.claims", "{env: [HF_HOME, \"WANDB_*\"]}"},
+    {"meshes.*.claims.env", "[HF_HOME, \"WANDB_*\"]",
+     "Which variables a claim may set for slots of other hosts than that of its process. CUDA_VISIBLE_DEVICES may "
+     "always come along, and for slots of its own host a process may set all."},
+    {"meshes.*.trust", "job",
+     "Values go as pickle between processes of one host alone: who unpickles what another sends runs his code. With "
+     "`job` they do so between the hosts of the job, too, and a claim may name a program and variables for slots of "
+     "any host; then each rank of the mesh is in the hands of whoever has one host of the job."},
     {"meshes.*.depends_on", "[server]"},
     {"meshes.*.sidecar", "true",
      "A sidecar is up before the other meshes and stopped after them. The job does not wait for its end, and its "

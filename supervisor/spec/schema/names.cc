@@ -11,12 +11,6 @@ bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// What a launcher tells each rank about its place; a spec that sets one of them would lie to the program.
-constexpr std::string_view kOurs[] = {"RANK",          "LOCAL_RANK",       "WORLD_SIZE",        "LOCAL_WORLD_SIZE",
-                                      "GROUP_RANK",    "GROUP_WORLD_SIZE", "ROLE_RANK",         "ROLE_WORLD_SIZE",
-                                      "ROLE_NAME",     "NODE_RANK",        "MASTER_ADDR",       "MASTER_PORT",
-                                      "NOTIFY_SOCKET", "REPLICA_GROUP_ID", "NUM_REPLICA_GROUPS"};
-
 }  // namespace
 
 bool is_name(std::string_view name) {
@@ -40,23 +34,6 @@ std::string nearest_name(std::string_view name) {
   while (!out.empty() && out.back() == '_') out.pop_back();
   if (!out.empty() && !is_lower(out[0])) out = ("n" + out).substr(0, kLongestName);
   return is_name(out) ? out : "";
-}
-
-bool is_variable(std::string_view name) {
-  constexpr std::size_t kLongest = 255;
-  if (name.empty() || name.size() > kLongest || is_digit(name[0])) return false;
-  return std::all_of(name.begin(), name.end(),
-                     [](char c) { return is_lower(c) || is_upper(c) || is_digit(c) || c == '_'; });
-}
-
-bool is_variable_pattern(std::string_view name) {
-  if (name.ends_with('*')) name.remove_suffix(1);
-  return name.empty() || is_variable(name);
-}
-
-bool is_variable_of_ours(std::string_view name) {
-  return std::find(std::begin(kOurs), std::end(kOurs), name) != std::end(kOurs) || name.starts_with("TORCHELASTIC_") ||
-         (name.starts_with("MONARCH_") && !name.starts_with("MONARCH_OPT_"));
 }
 
 }  // namespace monarch

@@ -47,7 +47,7 @@ SchemaParts spec_parts() {
                     .one_of = {{.path = "launch", .keys = launcher_words()},
                                {.path = "launch.ssh", .keys = "hosts|hosts_file"},
                                {.path = "controller", .keys = "plugin|program"},
-                               {.path = "meshes.*", .keys = "program|actors|idle"}},
+                               {.path = "meshes.*", .keys = "program|actors"}},
                     .entries = {{.path = "meshes.*", .one = "a mesh"}}};
   append(parts.synonyms, schema_rows::synonyms());
   return parts;

@@ -234,6 +234,11 @@ constexpr ErrorDoc kErrors[] = {
      "also after a restart. Build it first, and write its path as the spec's folder, or the workspace, has it."},
     {"E0335", "the controller's name is taken",
      "A controller is the one rank of a mesh of that name, which is how status and logs call it."},
+    {"E0336", "what a mesh with idle slots cannot have",
+     "Each slot of a mesh with `idle: true` is a gang of its own, which starts when a process claims it: it has no "
+     "larger gangs, nobody stands by for it, and it never decides the result. `claims` says what may come with a "
+     "claim, and "
+     "means nothing without idle slots."},
     {"E0401", "this build cannot do that yet",
      "The key is part of the spec and correctly written, but this build does not do what it asks for. It is refused "
      "rather "

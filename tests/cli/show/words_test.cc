@@ -363,6 +363,22 @@ TEST(StatusText, SaysWhereItsFactsComeFrom) {
             "  v1    ready  rank  -       -              -       -\n");
 }
 
+TEST(StatusText, CountsIdleSlotsAndNamesWhoHasTheOthers) {
+  JobStatus status;
+  MeshStatus mesh{.name = "procs", .dims = {{"slot", 5}}, .phase = "ready"};
+  mesh.ranks = {{.rank = 0, .phase = "running", .host = "v1", .generation = 1, .pid = 5}};
+  for (std::uint32_t i = 1; i < 5; ++i) mesh.ranks.push_back({.rank = i, .phase = "idle", .host = "v1"});
+  mesh.claims = {{.claim = 7, .name = "workers", .host = "v1", .ranks = {0}}};
+  status.meshes = {mesh};
+  EXPECT_NE(status_text(status, false)
+                .find("  RANK  HOST  PHASE    PID  GENERATION  END\n"
+                      "  0     v1    running  5    1           -\n"
+                      "  claim 7, workers, of v1: 0\n"
+                      "  4 idle: 1-4\n"),
+            std::string::npos)
+      << status_text(status, false);
+}
+
 TEST(StatusText, SaysWhichDrillHasTheJob) {
   JobStatus status;
   status.drill = DrillStatus{.name = "smoke", .since_milliseconds = 12'900, .open = {3}};

@@ -33,7 +33,8 @@ constexpr auto kInputs = std::to_array<const char*>(
      "DeadlinePassed", "HostDoubted",        "IdleNoted",           "GangProgressed",     "RankHung",
      "HostsHeld",      "OperatorAsked",      "CheckpointCommitted", "PeopleTold",         "HoldAsked",
      "WorkerFailing",  "HostNamed",          "EndForeseen",         "GangsInherited",     "StoodStill",
-     "HostDistrusted", "DrillNoted",         "GangPaused",          "StepsHeard",         "DaemonStarted"});
+     "HostDistrusted", "DrillNoted",         "GangPaused",          "StepsHeard",         "DaemonStarted",
+     "SlotsClaimed",   "SlotsLetGo"});
 static_assert(kInputs.size() == std::variant_size_v<CoreEvent>, "name the new input here, and see format.txt");
 
 using Samples = std::vector<std::pair<std::string, std::string>>;  // what it is, and its bytes

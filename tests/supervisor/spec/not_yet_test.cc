@@ -18,11 +18,6 @@ TEST(NotYet, RefusesWhatIsNotBuiltAtTheTop) {
   }
 }
 
-TEST(NotYet, RefusesWhatIsNotBuiltInAMesh) {
-  const char* lines = "    dims: {x: 1}\n    idle: true\n";
-  EXPECT_EQ(ids(load_text(around_mesh(lines))), std::vector<std::string>{"E0401"});
-}
-
 TEST(NotYet, TakesTheDefaultHoweverItIsWritten) {
   for (const char* line :
        {"network: {interface: auto}\n", "network: {}\n", "control: {via: direct}\n", "supervisor: {on: here}\n",

@@ -77,9 +77,9 @@ TEST(Overlays, MayChangeTheLauncherAndWhatAMeshRuns) {
   const SpecOutcome ssh = load_spec(parts({"launch: {ssh: {hosts: [a, b]}}\n"}));
   ASSERT_TRUE(ssh.loaded) << render(ssh);
   EXPECT_TRUE(ssh.loaded->spec.launch.facts().has_host_keys) << "the other is gone";
-  const SpecOutcome idle = load_spec(parts({"meshes: {trainer: {idle: true}}\n"}));
-  EXPECT_EQ(ids(idle), std::vector<std::string>{"E0401"}) << render(idle);
-  EXPECT_TRUE(load_spec(parts({"meshes: {trainer: {idle: false}}\n"})).loaded) << "that chooses nothing";
+  const SpecOutcome actors = load_spec(parts({"meshes: {trainer: {actors: {a: {plugin: a.so, class: A}}}}\n"}));
+  ASSERT_TRUE(actors.loaded) << render(actors);
+  EXPECT_NE(actors.loaded->spec.meshes.at(0).program, std::vector<std::string>{"true"}) << "so is that";
 }
 
 TEST(Overlays, CannotDeleteAKey) {

@@ -101,6 +101,7 @@ std::string RosterView::why_lost(const RankId& rank) const {
     case RosterState::kDown: return with_cause("it is being started again");
     case RosterState::kGivenUp: return with_cause("it is given up");
     case RosterState::kEnded: return "it has ended";
+    case RosterState::kIdle: return "it is an idle slot, and nobody has claimed it";
     case RosterState::kUp: return with_cause("it has ended");
   }
   return {};

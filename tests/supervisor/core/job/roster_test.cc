@@ -36,6 +36,7 @@ class Job : public Driver {
         case RosterState::kDown: return "down";
         case RosterState::kGivenUp: return "given up";
         case RosterState::kEnded: return "ended";
+        case RosterState::kIdle: return "idle";
       }
       return "?";
     };

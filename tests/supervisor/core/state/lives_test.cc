@@ -68,7 +68,9 @@ TEST(Lives, OfAGangLeadFromItsWaitToItsEnd) {
        {kReserving, kParked},  {kReserving, kStopped},  {kStarting, kRunning},  {kStarting, kFailing},
        {kStarting, kStopping}, {kRunning, kDone},       {kRunning, kFailing},   {kRunning, kFailed},
        {kRunning, kStopping},  {kFailing, kWaiting},    {kFailing, kFailed},    {kStopping, kWaiting},
-       {kStopping, kStopped},  {kFailed, kWaiting},     {kParked, kWaiting},    {kParked, kStopped}});
+       {kStopping, kStopped},  {kFailed, kWaiting},     {kParked, kWaiting},    {kParked, kStopped},
+       {kIdle, kWaiting},      {kIdle, kStopped},       {kWaiting, kIdle},      {kReserving, kIdle},
+       {kFailing, kIdle},      {kStopping, kIdle},      {kDone, kIdle},         {kFailed, kIdle}});
 }
 
 TEST(Lives, OfARankAreOneProcessEach) {

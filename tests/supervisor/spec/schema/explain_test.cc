@@ -59,8 +59,8 @@ std::string spec_with(const std::string& row_path) {
   Tree root;
   Tree& trainer = root.keys["meshes"].keys["trainer"];
   trainer.keys["dims"].value = "{replica: 2, gpu: 2}";
-  if (row_path.find(".actors") == std::string::npos && row_path != "meshes.*.idle")
-    trainer.keys["program"].value = "[/bin/true]";
+  if (row_path.starts_with("meshes.*.claims")) trainer.keys["idle"].value = "true";
+  if (row_path.find(".actors") == std::string::npos) trainer.keys["program"].value = "[/bin/true]";
   if (row_path.starts_with("supervision.shrink")) trainer.keys["gang"].value = "replica";
   if (row_path == "supervision.shrink.min" || row_path == "supervision.shrink.regrow")
     root.keys["supervision"].keys["shrink"].keys["along"].value = "replica";
