@@ -262,10 +262,26 @@ std::function<void(HostId, const PostReport&)> Workers::post_handler() {
             (void)shared_.decide(PeopleTold{.event = post_word_event(shared_.name_of(host), word)});
           },
       .post_ended = [this](HostId host, const std::string& how) { on_post_ended(host, how); },
+      .told = [this](HostId host) { claims_->told(host); },
       .returned = {}};
   if (shared_.returned) options.returned = shared_.loop->now();
   roster_ = std::make_unique<RosterDesk>(shared_.core, std::move(options));
-  return [this](HostId host, const PostReport& report) { roster_->hear(host, report); };
+  make_claim_desk();
+  return [this](HostId host, const PostReport& report) {
+    roster_->hear(host, report);
+    claims_->hear(host, report);
+  };
+}
+
+void Workers::make_claim_desk() {
+  ClaimDeskOptions options{
+      .decide = [this](const CoreEvent& event) { (void)shared_.decide(event); },
+      .when_durable = [this](std::function<void()> then) { shared_.when_durable(std::move(then)); },
+      .at = [this](Instant when, std::function<void()> then) { shared_.loop->at(when, std::move(then)); },
+      .now = [this] { return shared_.loop->now(); },
+      .send = [this](HostId host, const ClaimAnswer& answer) { (void)links_->send(host, answer); },
+      .roster_of = [this](HostId host) { return roster_->told_to(host); }};
+  claims_ = std::make_unique<ClaimDesk>(shared_.core, std::move(options));
 }
 
 void Workers::on_post_ended(HostId host, const std::string& how) {
@@ -305,6 +321,7 @@ void Workers::publish_keys_now() {
 void Workers::changed(std::uint64_t ticket) {
   if (vaults_) vaults_->changed(ticket);
   if (roster_) roster_->changed();
+  if (claims_) claims_->changed();
 }
 
 void Workers::told(const JobEvent& event) {

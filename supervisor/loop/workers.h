@@ -14,6 +14,7 @@
 
 #include "supervisor/core/health/output_losses.h"
 #include "supervisor/loop/shared.h"
+#include "supervisor/workers/claim_desk.h"
 #include "supervisor/workers/commit_desk.h"
 #include "supervisor/workers/hang_watch.h"
 #include "supervisor/workers/input_desk.h"
@@ -91,6 +92,7 @@ class Workers {
   std::function<void(HostId, const VaultReport&)> vault_handler();
   std::function<void(HostId, const PostReport&)> post_handler();
   void dump_stacks(RankId rank, const std::function<void(std::string)>& then);
+  void make_claim_desk();
   void on_post_ended(HostId host, const std::string& how);
   void on_output_lost(HostId host, std::uint64_t bytes, const std::string& failure);
 
@@ -107,6 +109,7 @@ class Workers {
   std::unique_ptr<CommitDesk> commits_;
   std::unique_ptr<VaultDesk> vaults_;   // nothing: no checkpoints are kept in memory
   std::unique_ptr<RosterDesk> roster_;  // nothing: nobody calls in this job
+  std::unique_ptr<ClaimDesk> claims_;   // likewise
   std::uint64_t posts_ended_ = 0;       // that this supervisor has heard of
   std::unique_ptr<WorkerLinks> links_;
   std::unique_ptr<InputDesk> input_;

@@ -169,6 +169,11 @@ void RosterDesk::tell() {
 void RosterDesk::tell(HostId host) {
   if (!options_.send(host, *durable_)) return;  // the next beat asks for it again
   sent_[host.value()] = {.at = options_.now(), .number = durable_->number};
+  if (options_.told) options_.told(host);
+}
+
+const Roster* RosterDesk::told_to(HostId host) const {
+  return durable_ && sent_[host.value()].number == durable_->number ? durable_.get() : nullptr;
 }
 
 }  // namespace monarch

@@ -37,6 +37,7 @@ struct RosterDeskOptions {
   std::function<Instant()> now;
   std::function<void(HostId, const PostWord&)> tell_people = {};
   std::function<void(HostId, const std::string& how)> post_ended = {};  // and another one was started
+  std::function<void(HostId)> told = {};                                // it was sent a roster
   std::optional<Instant> returned;                                      // when this supervisor came back
 };
 
@@ -61,6 +62,8 @@ class RosterDesk {
   void hear(HostId host, const PostReport& report);
   // The host has a post, and it answers.
   bool serves(HostId host) const { return ports_.port(host) != 0; }
+  // What its post was sent, if that is the newest; else null.
+  const Roster* told_to(HostId host) const;
   // Calls `then` once that of any host does, which may be now; each viewer waits once, by its number.
   void when_served(std::uint64_t viewer, std::function<void()> then);
   void forget(std::uint64_t viewer) { waiting_.erase(viewer); }

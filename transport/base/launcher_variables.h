@@ -34,6 +34,7 @@ inline constexpr std::string_view kActorsVariable = "MONARCH_ACTORS";
 inline constexpr std::string_view kPostVariable = "MONARCH_POST";
 inline constexpr std::string_view kRestartCauseVariable = "MONARCH_RESTART_CAUSE";
 inline constexpr std::string_view kTensorsVariable = "MONARCH_TENSORS";  // lanes for tensors: "shm,verbs,tcp"
+inline constexpr std::string_view kTrustVariable = "MONARCH_TRUST";  // meshes.*.trust; also "host", over an outer job's
 inline constexpr std::string_view kRankLibraryVariable = "MONARCH_RANK_LIBRARY";
 inline constexpr std::string_view kStandbyVariable = "MONARCH_STANDBY";
 inline constexpr std::array<std::string_view, 8> kChosenAtStart = {

@@ -18,6 +18,7 @@
 
 #include "transport/base/ids.h"
 #include "transport/base/time.h"
+#include "transport/messages/claim.h"
 #include "transport/messages/message.h"
 #include "transport/messages/roster.h"
 
@@ -86,10 +87,13 @@ struct PostReport {
   std::uint64_t called = 0;  // since it started
   std::uint64_t start = 0;   // which of its host's posts this is; 0: none
   std::vector<PostWord> words;
-  std::string before = {};  // how the one before it has ended, as its daemon saw it; empty: there was none
+  std::string before = {};              // how the one before it has ended, as its daemon saw it; empty: there was none
+  std::vector<PostWish> wishes = {};    // that are not answered; no more than fit
+  std::vector<ClaimOwner> owners = {};  // of processes that are there now
   bool operator==(const PostReport&) const = default;
 };
-MONARCH_MESSAGE(PostReport, 177, port, roster_term, roster_number, calls, doors, bytes, called, start, words, before)
+MONARCH_MESSAGE(PostReport, 177, port, roster_term, roster_number, calls, doors, bytes, called, start, words, before,
+                wishes, owners)
 
 // daemon → post: a process of a rank of this host has ended.
 struct PostRankEnded {
@@ -167,8 +171,8 @@ MONARCH_FIELDS(RankActor, name, class_name, endpoints)
 // process → post, its first word at the door. A rank that both serves and calls comes twice: what it may not say while
 // too much of what it has called waits must not hold up what it answers.
 //
-// Who is no rank of the job is a guest. One that serves gets a number with its welcome, and is called by it as a rank of
-// kGuestsMesh, until its connection ends.
+// Who is no rank of the job is a guest. One that serves gets a number with its welcome, and is called by it as a rank
+// of kGuestsMesh, until its connection ends.
 struct PostHello {
   std::uint32_t version = kOldestPostDoorVersion;  // the latest that it speaks
   std::string mesh;                                // its rank's; empty: it is no rank of the job
@@ -177,8 +181,10 @@ struct PostHello {
   bool serves = false;                             // it takes what is called of these actors; else it calls
   std::vector<RankActor> actors;
   bool watches = false;  // it wants to hear of each failure
+  ClaimOwner owner;      // by which this process has claims; 0: it has none
 };
-MONARCH_MESSAGE(PostHello, 144, version, mesh, rank, generation, serves, actors, watches)
+MONARCH_MESSAGE(PostHello, 144, version, mesh, rank, generation, serves, actors, watches, owner)
+MONARCH_ADDED_FIELDS(PostHello, 1)
 
 // post → process, the answer.
 struct PostWelcome {

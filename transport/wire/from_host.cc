@@ -24,6 +24,11 @@ bool is_bounded(const RankReport& report) {
 
 bool is_bounded(const PostReport& report) {
   return report.words.size() <= kPostWords && report.before.size() <= limits::kExplanationBytes &&
+         report.owners.size() <= kOwnersReported && report.wishes.size() <= kWishesReported &&
+         std::all_of(report.wishes.begin(), report.wishes.end(),
+                     [](const PostWish& wish) {
+                       return text_bytes(wish.what) <= kClaimBytes && wish.what.dims.size() <= kClaimDims;
+                     }) &&
          std::all_of(report.words.begin(), report.words.end(),
                      [](const PostWord& word) { return word.text.size() <= limits::kExplanationBytes; });
 }

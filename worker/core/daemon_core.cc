@@ -160,8 +160,8 @@ void DaemonCore::obey(const VaultTable& table, const FrameHeard&, Instant, Actio
   actions.emplace_back(TellServant{table});
 }
 
-void DaemonCore::obey(const ForPost& roster, const FrameHeard&, Instant, Actions& actions) {
-  actions.emplace_back(TellServant{roster});
+void DaemonCore::obey(const ForPost& message, const FrameHeard&, Instant, Actions& actions) {
+  actions.emplace_back(TellServant{message});
 }
 
 void DaemonCore::obey(const ForKeeper& order, const FrameHeard&, Instant, Actions& actions) {

@@ -46,8 +46,9 @@ struct ForKeeper {
   std::string payload;
 };
 
-// A Roster for the host's post, which reads it; passed on as it came.
+// Something for the host's post, which reads it; passed on as it came.
 struct ForPost {
+  std::uint16_t type = 0;  // of the message
   std::string payload;
 };
 
@@ -189,7 +190,7 @@ class DaemonCore {
   void obey(const Shutdown& order, const FrameHeard& frame, Instant now, Actions& actions);
   void obey(const ForKeeper& order, const FrameHeard& frame, Instant now, Actions& actions);
   void obey(const VaultTable& table, const FrameHeard& frame, Instant now, Actions& actions);
-  void obey(const ForPost& roster, const FrameHeard& frame, Instant now, Actions& actions);
+  void obey(const ForPost& message, const FrameHeard& frame, Instant now, Actions& actions);
   void forget(const Ack& ack, Actions& actions);
   void renew(const Ack& ack, Instant sent_at, Instant now, Actions& actions);
   void shut_down(std::int32_t exit_code, Actions& actions);

@@ -58,11 +58,11 @@ void Daemon::make_post_channel() {
                        .last_port = bootstrap.last_port,
                        .one_machine = bootstrap.one_machine};
   const auto on_report = [this] {
-    // Where it serves, and that it goes by a newer roster.
+    // Where it serves, that it goes by a newer roster, and what somebody wishes and waits for.
     const auto& report = post_->report();
     const bool port_changed = !report || report->port != post_port_;
     post_port_ = report ? report->port : 0;
-    beat_at_once_ = beat_at_once_ || port_changed;
+    beat_at_once_ = beat_at_once_ || port_changed || (report && !report->wishes.empty());
     beat_later();
   };
   post_ = std::make_unique<PostChannel>(*loop_, post, servant_orders(), on_report);
@@ -72,8 +72,8 @@ void Daemon::perform(TellServant&& action) {
   if (auto* table = std::get_if<VaultTable>(&action.message); table != nullptr && vault_) {
     vault_->set_table(std::move(*table));
   }
-  if (auto* roster = std::get_if<ForPost>(&action.message); roster != nullptr && post_) {
-    post_->set_roster(std::move(roster->payload));
+  if (auto* message = std::get_if<ForPost>(&action.message); message != nullptr && post_) {
+    post_->pass_on(message->type, std::move(message->payload));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "transport/base/text.h"
+#include "transport/messages/claim.h"
 #include "transport/messages/rank.h"
 #include "transport/messages/roster.h"
 #include "transport/messages/stacks.h"
@@ -25,7 +26,9 @@ Result<FrameHeard> heard_from_link(const std::vector<ZmqFrame>& frames,
               frame.message = std::move(ack);
             }),
             when<Start>(take), when<Shutdown>(take), when<VaultTable>(take),
-            unopened<Roster>([&](std::string_view payload) { frame.message = ForPost{std::string(payload)}; }),
+            unopened<Roster, ClaimAnswer>([&](std::string_view payload) {
+              frame.message = ForPost{.type = header.type, .payload = std::string(payload)};
+            }),
             unopened<Reserve, Stop, Signal, Tell, Input, TakeStacks, CommitAnswer>([&](std::string_view payload) {
               frame.message = ForKeeper{.type = header.type, .payload = std::string(payload)};
             })));

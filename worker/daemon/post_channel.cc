@@ -55,11 +55,12 @@ PostChannel::PostChannel(EventLoop& loop, const PostSetup& setup, ServantOrders 
                     },
                 .on_ended = [this](const std::string& how) { before_ = how; }}) {}
 
-void PostChannel::set_roster(std::string payload) {
+void PostChannel::pass_on(std::uint16_t type, std::string payload) {
   FrameHeader header{.job = job_};
-  header.type = number_of<Roster>();
-  roster_ = Frame{header, std::move(payload)};
-  servant_.send(*roster_);
+  header.type = type;
+  const Frame frame{header, std::move(payload)};
+  servant_.send(frame);
+  if (type == number_of<Roster>()) roster_ = frame;
 }
 
 void PostChannel::on_rank(const RankReport& report) {

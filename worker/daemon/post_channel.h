@@ -27,8 +27,8 @@ class PostChannel {
   PostChannel& operator=(const PostChannel&) = delete;
 
   ServantChannel& servant() { return servant_; }
-  // A Roster, as it came.
-  void set_roster(std::string payload);
+  // Something of the supervisor's, as it came. A Roster is told to each start of the post.
+  void pass_on(std::uint16_t type, std::string payload);
   // What the keeper says of a rank's process.
   void on_rank(const RankReport& report);
 

@@ -140,6 +140,7 @@ Status Post::on_daemon(const Frame& frame) {
   return route(frame.header, frame.payload,
                when<Roster>([&](Roster&& roster) { feed(post_event::RosterCame{std::move(roster)}); },
                             limits::kSeqpacketPayloadBytes),
+               when<ClaimAnswer>([&](ClaimAnswer&& answer) { feed(post_event::WishAnswered{std::move(answer)}); }),
                when<PostRankEnded>([&](PostRankEnded&& ended) {
                  feed(post_event::RankEnded{ended.process, std::move(ended.cause)});
                }));
@@ -296,7 +297,7 @@ void Post::feed(const PostEvent& event) {
   arm_tick();
   const Roster& roster = core_.roster().roster();
   const bool newer = told_ && (told_->roster_term != roster.term || told_->roster_number != roster.number);
-  report_later(newer ? Duration::zero() : kCountedEvery);
+  report_later(newer || core_.wishes().take_changed() ? Duration::zero() : kCountedEvery);
 }
 
 void Post::tell_gone() {
@@ -337,7 +338,9 @@ void Post::report() {
                        .bytes = core_.body_bytes(),
                        .called = called_,
                        .start = (setup_.start.worker << 32U) + setup_.start.number,
-                       .words = {words_.begin(), words_.end()}};
+                       .words = {words_.begin(), words_.end()},
+                       .wishes = core_.wishes().reported(),
+                       .owners = core_.wishes().owners()};
   if (told_ == now) return;
   if (daemon_->send(now, setup_.job)) told_ = now;
 }

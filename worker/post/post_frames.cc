@@ -35,7 +35,7 @@ Result<post_event::DoorMessage> read_door_message(const FrameHeader& header, std
   const auto take = [&](auto&& message) { read = std::forward<decltype(message)>(message); };
   MONARCH_TRY(route(header, payload, when<PostHello>(take), when<PostCall, decode_reckonable<PostCall>>(take),
                     when<PostCancel>(take), when<PostReply, decode_reply>(take), when<PostWait>(take),
-                    when<PostCard>(take), when<PostLetGo>(take)));
+                    when<PostCard>(take), when<PostLetGo>(take), when<PostWish>(take)));
   return read;
 }
 

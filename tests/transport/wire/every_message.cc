@@ -287,6 +287,9 @@ constexpr MessageKind kEveryMessage[] = {
     kind<PostAnswers>("post-answers"),
     kind<PostLetGo>("post-let-go"),
     kind<PostFree>("post-free"),
+    kind<PostWish>("post-wish"),
+    kind<PostGranted>("post-granted"),
+    kind<ClaimAnswer>("claim-answer"),
     kind<LineAnswers>("line-answers"),
     kind<DoorRequest>("door-request"),
 };

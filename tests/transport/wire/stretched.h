@@ -43,6 +43,14 @@ class Stretcher {
     if (stretched) list.resize(entries_);
   }
   template <class T>
+  void visit(std::map<std::string, T>& map) {
+    const bool stretched = seen_++ == which_;
+    std::pair<std::string, T> one;
+    visit(one);
+    map.insert(std::move(one));
+    for (std::size_t i = 0; stretched && i < entries_; ++i) map[std::to_string(i)];
+  }
+  template <class T>
   void visit(std::optional<T>& value) {
     if (!value) value.emplace();
     visit(*value);
@@ -84,6 +92,10 @@ class Exaggerator {
   void visit(std::vector<T>& list) {
     if (list.empty()) list.emplace_back();
     visit(list.front());
+  }
+  template <class T>
+  void visit(std::map<std::string, T>& map) {
+    visit(map[""]);
   }
   template <class T>
   void visit(std::optional<T>& value) {

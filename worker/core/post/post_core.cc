@@ -101,6 +101,7 @@ void PostCore::on(const post_event::DoorLeft& event) {
   watching_.erase(event.door);
   answers_.left(event.door);
   lendings_.left(event.door);
+  wishes_.left(event.door);
   if (callers_.erase(event.door) > 0) {
     rings_.left(event.door);
     cards_.left(event.door);
@@ -189,6 +190,7 @@ void PostCore::welcome(DoorId door, const PostHello& hello) {
                                                           .guest = is_guest ? name.rank.rank.value() : 0,
                                                           .far_bytes = limits.far_bytes}});
   if (hello.watches) watching_.insert(door);
+  wishes_.came(door, hello.owner);
   if (!hello.serves) {
     callers_[door] = std::move(name);
     return;
@@ -239,6 +241,11 @@ void PostCore::said(DoorId door, const PostLetGo& said) {
   const bool is_answer = said.delivery == 0;
   lendings_.let_go(door, is_answer ? Lendings::Reading{.delivery = 0, .id = said.id, .rank = said.rank}
                                    : Lendings::Reading{.delivery = said.delivery});
+}
+
+void PostCore::said(DoorId door, const PostWish& wish) {
+  if (!callers_.contains(door)) return turn_away(door, "it has not come as a caller");
+  wishes_.said(door, wish);
 }
 
 std::string PostCore::ring_of(const CallKey& call, const WaitRings::Waiter& waiter) {
@@ -486,6 +493,9 @@ void PostCore::settle() {
       more = true;
       send(part.call, {part.rank}, part.content);
     }
+  }
+  for (auto& [door, granted] : wishes_.take_answers()) {
+    out_.emplace_back(post_action::ToDoor{door, std::move(granted)});
   }
   for (const CallKey& call : calls_.take_over()) {
     rings_.end(call);

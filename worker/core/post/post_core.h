@@ -38,6 +38,7 @@
 #include "worker/core/post/post_steps.h"
 #include "worker/core/post/roster_view.h"
 #include "worker/core/post/wait_rings.h"
+#include "worker/core/post/wish_table.h"
 
 namespace monarch {
 
@@ -75,6 +76,7 @@ class PostCore {
   std::size_t bodies() const { return bodies_.held(); }
   std::uint64_t body_bytes() const { return bodies_.bytes(); }
   std::size_t guests() const { return guests_.size(); }
+  WishTable& wishes() { return wishes_; }
   std::size_t lendings() const { return lendings_.size(); }  // bodies that are blocks, which somebody may read
 
  private:
@@ -85,6 +87,7 @@ class PostCore {
   void on(const post_event::PeerDown& event) { lines_.down(event.host); }
   void on(const post_event::RosterCame& event);
   void on(const post_event::RankEnded& event);
+  void on(const post_event::WishAnswered& event) { wishes_.answered(event.answer); }
   void on(const post_event::BodyGone& event) { lendings_.gone(event.body); }
   void on(const post_event::Tick& event);
 
@@ -95,6 +98,7 @@ class PostCore {
   void said(DoorId door, const PostWait& wait);
   void said(DoorId door, const PostCard& card);
   void said(DoorId door, const PostLetGo& said);
+  void said(DoorId door, const PostWish& wish);
   void turn_away(DoorId door, std::string why);
   void welcome(DoorId door, const PostHello& hello);
   // Empty: whom the hello names may come so, and that is `name`; else why not.
@@ -142,6 +146,7 @@ class PostCore {
   CardTable cards_;
   CardRoutes routes_;
   Guests guests_;
+  WishTable wishes_;
   std::map<DoorId, CallerName> callers_;
   std::set<DoorId> serving_;
   std::set<DoorId> watching_;

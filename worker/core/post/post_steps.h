@@ -51,7 +51,7 @@ void each_body(Message& message, const Use& use) {
 
 namespace post_event {
 
-using DoorMessage = std::variant<PostHello, PostCall, PostCancel, PostReply, PostWait, PostCard, PostLetGo>;
+using DoorMessage = std::variant<PostHello, PostCall, PostCancel, PostReply, PostWait, PostCard, PostLetGo, PostWish>;
 struct DoorSaid {
   DoorId door;
   DoorMessage message;
@@ -79,6 +79,10 @@ struct RankEnded {
   Incarnation process;
   std::string cause;
 };
+// The supervisor has decided about a wish.
+struct WishAnswered {
+  ClaimAnswer answer;
+};
 // After a FreeBody that asks for it: nothing in this process reads the bytes any more.
 struct BodyGone {
   BodyId body;
@@ -89,12 +93,12 @@ struct Tick {};
 
 using PostEvent = std::variant<post_event::DoorSaid, post_event::DoorLeft, post_event::PeerSaid, post_event::PeerUp,
                                post_event::PeerDown, post_event::RosterCame, post_event::RankEnded,
-                               post_event::BodyGone, post_event::Tick>;
+                               post_event::WishAnswered, post_event::BodyGone, post_event::Tick>;
 
 namespace post_action {
 
 using DoorMessage = std::variant<PostWelcome, PostAnswer, PostAnswers, PostOver, PostDeliver, PostTakeBack, PostFailure,
-                                 PostRing, PostFree>;
+                                 PostRing, PostFree, PostGranted>;
 struct ToDoor {
   DoorId door;
   DoorMessage message;

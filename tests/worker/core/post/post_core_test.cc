@@ -101,8 +101,8 @@ TEST_F(PostCoreTest, SaysNothingOfTheValuesOfAQuietCall) {
   EXPECT_EQ(told<PostOver>(0, kCaller).size(), 1U);
 }
 
-// Of each call to a rank of this host and one of the other: whether the delivery was asked, and the outcome answered, on
-// the machine of who hears it.
+// Of each call to a rank of this host and one of the other: whether the delivery was asked, and the outcome answered,
+// on the machine of who hears it.
 class PostOfMachines : public PostCoreTest {
  protected:
   explicit PostOfMachines(bool one_machine = false) : PostCoreTest({}, one_machine) {}
