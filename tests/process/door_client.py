@@ -15,6 +15,7 @@ import sys
 
 MAGIC = 0x66726E6D
 HELLO, WELCOME, CALL, ANSWER, OVER, DELIVER, REPLY, CLOSED, CARD, ANSWERS = 144, 145, 146, 148, 149, 150, 152, 154, 157, 158
+WISH, GRANTED = 171, 172
 F_ADD_SEALS, ALL_SEALS = 1033, 15
 NOTHING = [0, 0, b""]
 KINDS = ("value", "remote error", "rank lost", "deadline", "busy", "gone", "cancelled", "refused")
@@ -31,6 +32,8 @@ def pack(value):
         return struct.pack(">BI", 0xDB, len(data)) + data
     if isinstance(value, bytes):
         return struct.pack(">BI", 0xC6, len(value)) + value
+    if isinstance(value, dict):
+        return struct.pack(">BI", 0xDF, len(value)) + b"".join(pack(key) + pack(one) for key, one in value.items())
     return struct.pack(">BI", 0xDD, len(value)) + b"".join(map(pack, value))
 
 
@@ -74,12 +77,13 @@ def unpack(data, at=0):
 
 
 class Door:
-    def __init__(self, path=None, guest=False, serves=()):
-        """As the rank that this process is, by version 2; or as a guest, by version 4."""
+    def __init__(self, path=None, guest=False, serves=(), owner=0):
+        """As the rank that this process is, by version 2; or as a guest, by version 4, who may have claims as that owner."""
+        self.owner = owner
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.connect(path or os.environ["MONARCH_POST"])
         if guest:
-            self.say(HELLO, [4, "", 0, 0, bool(serves), list(serves), False])
+            self.say(HELLO, [4, "", 0, 0, bool(serves), list(serves), False, owner])
         else:
             self.say(HELLO, [2, os.environ["MONARCH_MESH"], int(os.environ["MONARCH_RANK"]),
                              int(os.environ["MONARCH_GENERATION"]), False, [], False])
@@ -100,6 +104,16 @@ class Door:
         if kind not in kinds:
             sys.exit(f"the post says {kind}: {fields}")
         return fields if len(kinds) == 1 else (kind, fields)
+
+    def wish(self, number, count=1, hosts=(), env=None, name="", let_go=0):
+        """What becomes of it: why not, or the mesh and its ranks."""
+        self.say(WISH, [number, self.owner, let_go, ["", list(hosts), count, name, [], [], "", env or {}, []]])
+        return self.granted(number)
+
+    def granted(self, number):
+        told, error, mesh, ranks = self.hear(GRANTED)
+        assert told == number, (told, number)
+        return error or (mesh, ranks)
 
     def put_card(self, name, text, key=b""):
         self.say(CARD, [name, [len(text), 1, text], key])

@@ -128,6 +128,13 @@ Json mesh_json(const MeshStatus& mesh) {
     for (const std::string& host : one.hosts) hosts.append(host);
     standby.append(Json::object({{"phase", one.phase}, {"hosts", std::move(hosts)}}));
   }
+  Json claims = Json::array();
+  for (const ClaimStatus& one : mesh.claims) {
+    Json its = Json::array();
+    for (const std::uint32_t rank : one.ranks) its.append(rank);
+    claims.append(
+        Json::object({{"claim", one.claim}, {"name", one.name}, {"host", one.host}, {"ranks", std::move(its)}}));
+  }
   Json gangs = Json::array();
   for (const GangStatus& gang : mesh.gangs) {
     gangs.append(Json::object({{"phase", gang.phase},
@@ -147,6 +154,7 @@ Json mesh_json(const MeshStatus& mesh) {
                        {"ranks", std::move(ranks)},
                        {"committed", std::move(committed)},
                        {"standby", std::move(standby)},
+                       {"claims", std::move(claims)},
                        {"rank_milliseconds", std::move(time)}});
 }
 
