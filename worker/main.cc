@@ -64,9 +64,7 @@ int main(int argc, char** argv) {
   if (arguments.empty() || marked)
     return monarch::keeper_main({.program = monarch::embedded::rank_program(),
                                  .library = monarch::embedded::rank_library(),
-                                 .rank_module = monarch::embedded::rank_module(),
-                                 .tensors_module = monarch::embedded::tensors_module(),
-                                 .memory_module = monarch::embedded::tensors_memory_module()});
+                                 .modules = monarch::embedded::python_modules()});
   if (arguments[0] == "keep") return monarch::guard_main(rest);
   if (arguments[0] == monarch::kStepArgument) return monarch::step_main(rest);
   // None of these starts a rank, which would inherit it; what they read is the user's: a workspace, what ranks were

@@ -55,9 +55,10 @@ constexpr auto kForeignPrefixes = std::to_array<std::string_view>({
     "SLURM_PMI",
 });
 
-constexpr auto kTalkingNames = std::to_array<std::string_view>(
-    {kNotifyVariable, kQuestionsVariable, kEventsVariable, kVaultVariable, kPostVariable, kTensorsVariable,
-     kRankLibraryVariable, "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"});
+constexpr auto kTalkingNames =
+    std::to_array<std::string_view>({kNotifyVariable, kQuestionsVariable, kEventsVariable, kVaultVariable,
+                                     kPostVariable, kTensorsVariable, kTrustVariable, kRankLibraryVariable,
+                                     "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"});
 
 }  // namespace
 

@@ -39,7 +39,7 @@ struct RankDoorPaths {
   std::string vault = {};    // MONARCH_VAULT
   std::string post = {};     // MONARCH_POST
   std::string library = {};  // MONARCH_RANK_LIBRARY: of tensors
-  std::string modules = {};  // the last folder of PYTHONPATH: the library's module
+  std::string modules = {};  // the last folder of PYTHONPATH: what Python imports of ours
 };
 
 struct RankEnvironment {

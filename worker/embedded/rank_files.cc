@@ -7,12 +7,8 @@ extern "C" const char monarch_rank_program_begin[];
 extern "C" const char monarch_rank_program_end[];
 extern "C" const char monarch_rank_library_begin[];
 extern "C" const char monarch_rank_library_end[];
-extern "C" const char monarch_rank_module_begin[];
-extern "C" const char monarch_rank_module_end[];
-extern "C" const char monarch_tensors_module_begin[];
-extern "C" const char monarch_tensors_module_end[];
-extern "C" const char monarch_tensors_memory_module_begin[];
-extern "C" const char monarch_tensors_memory_module_end[];
+extern "C" const char monarch_python_modules_begin[];
+extern "C" const char monarch_python_modules_end[];
 
 namespace monarch::embedded {
 
@@ -24,10 +20,6 @@ std::string_view between(const char* begin, const char* end) { return {begin, st
 
 std::string_view rank_program() { return between(monarch_rank_program_begin, monarch_rank_program_end); }
 std::string_view rank_library() { return between(monarch_rank_library_begin, monarch_rank_library_end); }
-std::string_view rank_module() { return between(monarch_rank_module_begin, monarch_rank_module_end); }
-std::string_view tensors_module() { return between(monarch_tensors_module_begin, monarch_tensors_module_end); }
-std::string_view tensors_memory_module() {
-  return between(monarch_tensors_memory_module_begin, monarch_tensors_memory_module_end);
-}
+std::string_view python_modules() { return between(monarch_python_modules_begin, monarch_python_modules_end); }
 
 }  // namespace monarch::embedded

@@ -8,10 +8,9 @@
 
 namespace monarch::embedded {
 
-std::string_view rank_program();           // monarch-rank
-std::string_view rank_library();           // libmonarch-rank.so
-std::string_view rank_module();            // monarch_rank.py
-std::string_view tensors_module();         // monarch_tensors.py
-std::string_view tensors_memory_module();  // monarch_tensors_memory.py
+std::string_view rank_program();  // monarch-rank
+std::string_view rank_library();  // libmonarch-rank.so
+// All of worker/python: of each module its path, a blank, its size and a newline, then its bytes.
+std::string_view python_modules();
 
 }  // namespace monarch::embedded

@@ -9,12 +9,20 @@
 #include <cstdio>
 #include <utility>
 
+#include "transport/base/assert.h"
+#include "transport/base/take_number.h"
 #include "transport/base/text.h"
 #include "transport/base/unique_fd.h"
 #include "transport/messages/rank.h"
 #include "worker/errand/tree_builder.h"
 
 namespace monarch {
+
+namespace {
+
+constexpr const char* kModules = "python";
+
+}  // namespace
 
 RankFiles::RankFiles(const std::string& state_directory, const RankFileBytes& bytes)
     : folder_(state_directory.empty() ? "" : text(state_directory, '/', kRanksName)), bytes_(bytes) {}
@@ -30,10 +38,31 @@ Status RankFiles::put_program(std::vector<std::string>& program, const std::stri
 
 Status RankFiles::put_library(RankDoorPaths& paths) {
   MONARCH_ASSIGN(paths.library, put("libmonarch-rank.so", bytes_.library));
-  MONARCH_TRY(put("monarch_rank.py", bytes_.rank_module));
-  MONARCH_TRY(put("monarch_tensors.py", bytes_.tensors_module));
-  MONARCH_TRY(put("monarch_tensors_memory.py", bytes_.memory_module));
-  paths.modules = folder_;
+  return {};
+}
+
+Status RankFiles::put_modules(RankDoorPaths& paths) {
+  for (std::string_view left = bytes_.modules; !left.empty();) {
+    const std::size_t blank = left.find(' ');
+    const std::size_t line = left.find('\n');
+    std::size_t size = 0;
+    std::string_view digits = left.substr(blank + 1, line - blank - 1);
+    MONARCH_ASSERT_BECAUSE(blank < line && line < left.size() && take_number(digits, size), "our build wrote it");
+    MONARCH_TRY(put(text(kModules, '/', left.substr(0, blank)), left.substr(line + 1, size)));
+    left.remove_prefix(line + 1 + size);
+  }
+  paths.modules = text(folder_, '/', kModules);
+  return {};
+}
+
+Status RankFiles::make_folders(const std::string& name) const {
+  std::string folder = folder_;
+  for (std::size_t at = 0; at != std::string::npos; at = name.find('/', at + 1)) {
+    if (at != 0) folder = text(folder_, '/', name.substr(0, at));
+    if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+      return errno_error(text("making ", printable(folder)), errno);
+    }
+  }
   return {};
 }
 
@@ -41,9 +70,7 @@ Result<std::string> RankFiles::put(const std::string& name, std::string_view byt
   if (bytes.empty() || folder_.empty()) return Error{ErrorCode::kUnsupported, text("this worker has no ", name)};
   const std::string path = text(folder_, '/', name);
   if (written_.contains(name)) return path;
-  if (::mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) {
-    return errno_error(text("making ", printable(folder_)), errno);
-  }
+  MONARCH_TRY(make_folders(name));
   MONARCH_TRY(write(path, bytes));
   written_.insert(name);
   return path;

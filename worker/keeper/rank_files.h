@@ -1,6 +1,6 @@
 #pragma once
 
-// RankFiles: what ranks need of ours, as files of this host: monarch-rank, and the library of tensors with the Python
+// RankFiles: what ranks need of ours, as files of this host: monarch-rank, the library of tensors, and the Python
 // modules. All of it travels within monarch-worker; the first rank that needs a file has it written into a folder
 // of the worker's, which goes with it.
 //
@@ -20,11 +20,9 @@ namespace monarch {
 
 // The bytes of each; empty: this process has none.
 struct RankFileBytes {
-  std::string_view program;         // monarch-rank
-  std::string_view library;         // libmonarch-rank.so
-  std::string_view rank_module;     // monarch_rank.py
-  std::string_view tensors_module;  // monarch_tensors.py
-  std::string_view memory_module;   // monarch_tensors_memory.py, which that one imports
+  std::string_view program;  // monarch-rank
+  std::string_view library;  // libmonarch-rank.so
+  std::string_view modules;  // of each its path, a blank, its size and a newline, then its bytes
 };
 
 class RankFiles {
@@ -35,12 +33,15 @@ class RankFiles {
   // Puts monarch-rank, and where the workspace lies, into a program that names kActorProgram; all others stay as they
   // are.
   Status put_program(std::vector<std::string>& program, const std::string& tree);
-  // The library and the modules, for a rank of a job with `tensors`.
+  // The library, for a rank of a job with `tensors`.
   Status put_library(RankDoorPaths& paths);
+  // What Python imports, for a rank that calls or is called.
+  Status put_modules(RankDoorPaths& paths);
 
  private:
   // Its path.
   Result<std::string> put(const std::string& name, std::string_view bytes);
+  Status make_folders(const std::string& name) const;
   Status write(const std::string& path, std::string_view bytes) const;
 
   std::string folder_;

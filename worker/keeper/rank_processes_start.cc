@@ -130,6 +130,7 @@ std::optional<StepFailure> RankProcesses::begin(const keeper_action::ForkRank& o
   options.program = order.own.program;
   Status put = options_.files.put_program(options.program, options_.tree);
   if (put.ok() && order.gang.env.contains(std::string(kTensorsVariable))) put = options_.files.put_library(*doors);
+  if (put.ok() && order.gang.env.contains(std::string(kTrustVariable))) put = options_.files.put_modules(*doors);
   if (!put.ok()) {
     containment_.remove(process.name);
     doors_.close(order.key);

@@ -90,7 +90,11 @@ void set_gang_variables(Environment& env, const RankEnvInput& input, const MeshS
   if (!input.restart_cause.empty()) env.set(origin, std::string(kRestartCauseVariable), input.restart_cause);
 }
 
-void set_tensors(Environment& env, const JobSpec& spec) {
+void set_calls(Environment& env, const JobSpec& spec, const MeshSpec& mesh) {
+  if (spec.calls) {
+    const bool trusts = mesh.claims.trusts_job;
+    env.set(EnvOrigin::kMesh, std::string(kTrustVariable), std::string(trusts ? "job" : "host"));
+  }
   if (!spec.tensors) return;
   std::vector<std::string> ways;
   if (spec.tensors->shm) ways.emplace_back("shm");
@@ -109,10 +113,7 @@ void set_mesh_variables(Environment& env, const RankEnvInput& input, const MeshS
   env.set(origin, "MONARCH_WORLD_SIZE", mesh.size());
   env.set(origin, "MONARCH_GENERATION", input.generation.counter);
   env.set(origin, "MONARCH_HOST", input.hosts[input.placement.host_of(rank).value()].name);
-  if (input.spec.calls) {
-    env.set(origin, std::string(kTrustVariable), std::string(mesh.claims.trusts_job ? "job" : "host"));
-  }
-  set_tensors(env, input.spec);
+  set_calls(env, input.spec, mesh);
   const std::vector<std::uint32_t> coordinates = mesh.coordinates_of(rank.rank);
   for (std::size_t i = 0; i < mesh.dims.size(); ++i) {
     env.set(origin, text("MONARCH_RANK_", upper(mesh.dims[i].name)), coordinates[i]);
@@ -234,7 +235,7 @@ std::vector<EnvVariable> standby_environment(const RankEnvInput& input, RankId l
   env.set(EnvOrigin::kMesh, "MONARCH_MESH", mesh.name);
   env.set(EnvOrigin::kMesh, "MONARCH_HOST", input.hosts[host.value()].name);
   env.set(EnvOrigin::kMesh, std::string(kStandbyVariable), standby);
-  set_tensors(env, input.spec);
+  set_calls(env, input.spec, mesh);
   set_gpus(env, input, mesh, like);
   for (const auto& [name, value] : input.shell) {
     if (is_passed(mesh, name)) env.set({.name = name, .value = value, .origin = EnvOrigin::kPassed, .secret = true});
