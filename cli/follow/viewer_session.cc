@@ -145,8 +145,12 @@ void ViewerSession::ask_for_door() {
   client_->request(DoorRequest{}, [this](const Result<JobStatus>& status) {
     if (status.ok()) {
       if (const auto then = std::exchange(options_.on_door, nullptr)) write_json(then(*status));
+      leave_running();
     } else if (status.error().code == ErrorCode::kTimeout && client_ != nullptr) {
       ask_for_door();  // hosts may need longer than an answer may
+    } else if (status.error().code == ErrorCode::kInvalid) {
+      options_.on_door = nullptr;  // this supervisor tells nobody
+      leave_running();
     }
   });
 }

@@ -98,6 +98,7 @@ class ViewerSession {
   void on_tick();
   void tick_later();
   void leave(int exit_code);
+  void leave_running();  // where it runs, and its door has been shown if it is to be
   void stop_when_written();
   void say_result();
   void say_unread();

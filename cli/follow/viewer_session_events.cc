@@ -49,8 +49,12 @@ void ViewerSession::on_event(const JobEvent& event) {
   if (name_of(event.kind).starts_with("job.")) phase_since_ = loop_->now();
   if (event.kind == EventKind::kJobRunning && options_.until == SessionOptions::Until::kRunning) {
     end_.running = true;
-    leave(kExitOk);
+    leave_running();
   }
+}
+
+void ViewerSession::leave_running() {
+  if (end_.running && !options_.on_door) leave(kExitOk);
 }
 
 void ViewerSession::say_folded() {
