@@ -11,7 +11,7 @@ build=$root/build
 
 packages_build=(g++ ccache meson ninja-build pkg-config python3 libcli11-dev libyaml-cpp-dev libzmq3-dev cppzmq-dev
   libspdlog-dev libfmt-dev libsodium-dev libssl-dev libbsd-dev libmd-dev nlohmann-json3-dev libre2-dev libssh-dev libgtest-dev
-  libgmock-dev libibverbs-dev)
+  libgmock-dev libibverbs-dev python3-cloudpickle)
 packages_unit=(openssh-server openssh-client busybox mksh tcsh zsh fish)
 packages_lint=(clang-format-14 git)
 packages_clang=(clang-14 lld-14 libclang-rt-14-dev llvm-14)  # llvm-14: its symbolizer, by which suppressions know functions
