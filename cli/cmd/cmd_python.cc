@@ -19,8 +19,8 @@ namespace {
 // build tree.
 constexpr std::array kPythonPlaces = {"../share/monarch/python", "../worker/python"};
 
-bool holds_the_modules(const std::filesystem::path& folder) {
-  return UniqueFd(::open((folder / "monarch_rank.py").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)).valid();
+bool holds_the_package(const std::filesystem::path& folder) {
+  return UniqueFd(::open((folder / "monarch" / "__init__.py").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)).valid();
 }
 
 int run_python(const Arguments&, Context& context) {
@@ -28,7 +28,7 @@ int run_python(const Arguments&, Context& context) {
   std::vector<std::string> tried;
   for (const char* place : kPythonPlaces) {
     const std::string folder = (here / place).lexically_normal().string();
-    if (!holds_the_modules(folder)) {
+    if (!holds_the_package(folder)) {
       tried.push_back(printable(folder));
       continue;
     }
@@ -43,7 +43,7 @@ int run_python(const Arguments&, Context& context) {
     return kExitOk;
   }
   say_error(context.terminal, {.id = "E0908",
-                               .message = text("the Python modules are missing; looked for ", join(tried, ", ")),
+                               .message = text("the Python package is missing; looked for ", join(tried, ", ")),
                                .help = "install monarch anew"});
   return kExitInternal;
 }
@@ -52,8 +52,8 @@ int run_python(const Arguments&, Context& context) {
 
 Command python_command() {
   return {.name = "python",
-          .summary = "print the folder of the Python modules, for PYTHONPATH",
-          .description = "PYTHONPATH=$(monarch python) python3 PROGRAM imports monarch_rank and monarch_tensors.",
+          .summary = "print the folder of the Python package, for PYTHONPATH",
+          .description = "A program written for PyTorch Monarch runs by PYTHONPATH=$(monarch python) python3 PROGRAM.",
           .flags = {},
           .positionals = {},
           .run = run_python};

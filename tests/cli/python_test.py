@@ -6,7 +6,7 @@ import subprocess
 
 import harness
 
-IMPORTS = "import monarch_rank, monarch_tensors, os; print(os.path.dirname(monarch_rank.__file__))"
+IMPORTS = "import monarch.actor, monarch_rank, monarch_tensors, os; print(os.path.dirname(os.path.dirname(monarch.__file__)))"
 
 
 class Python(harness.MonarchTest):
@@ -49,7 +49,7 @@ class Python(harness.MonarchTest):
         program = self.installed()
         prefix = os.path.realpath(self.path("work", "prefix"))
         self.assert_output(self.asked(program), 70, "",
-                           f"error[E0908]: the Python modules are missing; looked for {prefix}/share/monarch/python, "
+                           f"error[E0908]: the Python package is missing; looked for {prefix}/share/monarch/python, "
                            f"{prefix}/worker/python\n  = help: install monarch anew\n")
 
     def test_it_takes_nothing(self):

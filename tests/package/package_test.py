@@ -44,7 +44,7 @@ rm -r /home/user/monarch-* /home/user/link
 PARTS = ["bin/monarch", "libexec/monarch/monarch-worker", "share/man/man1/monarch.1", "share/man/man5/monarch.yaml.5",
          "share/bash-completion/completions/monarch.bash", "share/zsh/site-functions/_monarch",
          "share/fish/vendor_completions.d/monarch.fish", "share/monarch/monarch.schema.json", "share/monarch/python/monarch_rank.py",
-         "share/monarch/python/monarch_tensors.py",
+         "share/monarch/python/monarch_tensors.py", "share/monarch/python/monarch/actor.py",
          "share/doc/monarch/LICENSE",
          "share/doc/monarch/README.md", "share/doc/monarch/examples/hello.yaml", "share/doc/monarch/examples/monarch.sbatch",
          "share/doc/monarch/licenses/libzmq3-dev"]
