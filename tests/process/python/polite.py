@@ -18,8 +18,8 @@ class Guest(Actor):
 if __name__ == "__main__":
     procs = this_host().spawn_procs({"g": 2})
     guests = procs.spawn("guests", Guest)
-    print(guests.slice(g=1).bye.call_one().get(), "at first", flush=True)
     try:
+        print(guests.slice(g=1).bye.call_one().get(), "at first", flush=True)
         guests.slice(g=0).nap.call_one().get()
     except KeyboardInterrupt:
         print(guests.slice(g=1).bye.call_one().get(), flush=True)

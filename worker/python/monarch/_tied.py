@@ -42,8 +42,15 @@ def spec_of(hosts, variables):
 def command():
     """The program `monarch`."""
     named = os.environ.get("MONARCH_COMMAND")
-    beside = os.path.join(sysconfig.get_path("scripts"), "monarch")
-    found = named or (beside if os.access(beside, os.X_OK) else shutil.which("monarch"))
+    if named:
+        return named
+    # The one that this package came with: of where it is installed, of a build tree, of a virtual environment.
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    for folder in (os.path.join(package, "..", "..", "..", "bin"), os.path.join(package, "..", "..", "cli"), sysconfig.get_path("scripts")):
+        beside = os.path.normpath(os.path.join(folder, "monarch"))
+        if os.access(beside, os.X_OK) and os.path.isfile(beside):
+            return beside
+    found = shutil.which("monarch")
     if found is None:
         raise RuntimeError("the command monarch is not in PATH; MONARCH_COMMAND says where it is")
     return found
