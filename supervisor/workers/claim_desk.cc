@@ -43,9 +43,10 @@ void ClaimDesk::decide_about(HostId host, const PostWish& wish) {
   } else {
     claim(holder, wish, found->second);
   }
-  options_.when_durable([this, key] {
+  found->second.asked = ++asked_;
+  options_.when_durable([this, key, asked = asked_] {
     const auto waiting = answers_.find(key);
-    if (waiting == answers_.end()) return;
+    if (waiting == answers_.end() || waiting->second.asked != asked) return;  // meanwhile it was not waited for
     waiting->second.is_durable = true;
     answer(key.first.host);
   });

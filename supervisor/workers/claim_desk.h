@@ -59,7 +59,8 @@ class ClaimDesk {
   };
   struct Answer {
     ClaimAnswer what;
-    ClaimId claim;  // 0: none, or it is let go
+    ClaimId claim;            // 0: none, or it is let go
+    std::uint64_t asked = 0;  // which decision it is: a wish that is said anew is decided about anew
     bool is_durable = false;
     bool is_sent = false;
   };
@@ -79,6 +80,7 @@ class ClaimDesk {
   ClaimDeskOptions options_;
   std::vector<Post> posts_;        // by HostId
   std::map<Key, Answer> answers_;  // of wishes that posts still report
+  std::uint64_t asked_ = 0;        // the last
 };
 
 }  // namespace monarch

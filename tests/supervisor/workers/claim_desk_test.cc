@@ -125,6 +125,22 @@ TEST_F(ClaimDeskTest, AnswersBehindTheRosterThatHasTheSlots) {
   EXPECT_EQ(job_.gang(1).phase, GangPhase::kReserving);
 }
 
+TEST_F(ClaimDeskTest, WaitsForTheRecordOfWhatItHasDecidedLast) {
+  writes_ = false;
+  hear({wish_of(1, 3)});
+  hear({}, false);
+  pass(ClaimDesk::kComesBack);
+  hear({}, false);
+  ASSERT_EQ(claims(), 0U) << "who wished has left";
+  hear({wish_of(1, 3)});
+  look();
+  ASSERT_EQ(undurable_.size(), 2U);
+  undurable_[0]();
+  EXPECT_EQ(sent(), Texts{}) << "that was the claim before";
+  undurable_[1]();
+  EXPECT_EQ(sent(), Texts{"1: fake 0 1 2"});
+}
+
 TEST_F(ClaimDeskTest, ClaimsOnceHoweverOftenItIsAsked) {
   hear({wish_of(1, 2)});
   hear({wish_of(1, 2)});
