@@ -85,7 +85,7 @@ void BeatBook::cut_ports(HostId host, Reserved& reserved) const {
 BeatBook::Answer BeatBook::on_beat(HostId host, const Beat& beat, Instant now) {
   if (beat.round_trip > Duration::zero()) liveness_.round_trip(host, beat.round_trip);
   if (const auto back = liveness_.heard(host, beat, now)) tell_health(*back);
-  if (handlers_.on_host) handlers_.on_host(host, beat);
+  if (handlers_.on_host && is_newest(host, beat)) handlers_.on_host(host, beat);
   if (std::exchange(peers_[host.value()].warnings, beat.content.warnings) < beat.content.warnings &&
       handlers_.on_warned) {
     handlers_.on_warned(host);
@@ -107,6 +107,16 @@ BeatBook::Answer BeatBook::on_beat(HostId host, const Beat& beat, Instant now) {
     until = std::max(until, fence_of(now, answer.ack.lease));
   }
   return answer;
+}
+
+// A daemon that is started again goes on with higher numbers; another worker begins anew.
+bool BeatBook::is_newest(HostId host, const Beat& beat) {
+  Peer& peer = peers_[host.value()];
+  const std::uint64_t incarnation = core_.facts().host(host).incarnation;
+  if (std::exchange(peer.incarnation, incarnation) != incarnation) peer.newest_beat = 0;
+  if (beat.seq < peer.newest_beat) return false;
+  peer.newest_beat = beat.seq;
+  return true;
 }
 
 Ack BeatBook::ack_of(HostId host, const Beat& beat) const {

@@ -34,7 +34,8 @@ struct BeatBookHandlers {
   std::function<bool(std::uint64_t ticket)> is_durable;
   std::function<bool()> all_durable;                       // everything that was decided
   std::function<void(const HostVerdict&)> on_health = {};  // after the core was told
-  // What is said of the host itself; before anything of the same beat about its ranks.
+  // What is said of the host itself; before anything of the same beat about its ranks. Of a beat that comes after a
+  // later one it is nothing: what was wished for then may be done since.
   std::function<void(HostId, const Beat&)> on_host = {};
   // Who gave this host has foretold the end of what runs there; likewise.
   std::function<void(HostId)> on_warned = {};
@@ -111,6 +112,8 @@ class BeatBook {
     bool greeted = false;  // a hello came over its newest link
     std::uint32_t daemon_starts = 0;
     std::uint32_t warnings = 0;
+    std::uint64_t incarnation = 0;  // of its worker, whose is
+    std::uint64_t newest_beat = 0;  // by the number
     std::map<RankId, KnownRank> ranks;
     std::map<RankId, RankReport> not_copied;  // as the host said it last
     Instant resent_at;
@@ -122,6 +125,7 @@ class BeatBook {
   void tell_hold();
   void distrust(HostId host);
   void cut_ports(HostId host, Reserved& reserved) const;
+  bool is_newest(HostId host, const Beat& beat);
   void note_rank(HostId host, const RankReport& report);
   RankReport as_copied(HostId host, const RankReport& report);
   void note_change(HostId host, const RankReport& report);

@@ -28,6 +28,7 @@ class BeatBookTest : public ::testing::Test {
                                   },
                               .is_durable = [this](std::uint64_t ticket) { return ticket <= durable; },
                               .all_durable = [this] { return durable >= last; },
+                              .on_host = [this](HostId, const Beat& beat) { of_host.push_back(beat.seq); },
                               .on_superseded = [](Term) { FAIL() << "nobody speaks of another term"; }};
     if (copies) handlers.on_written = [](const RankReport&) {};
     book.emplace(driver.core, Term(1), std::move(handlers));
@@ -50,6 +51,7 @@ class BeatBookTest : public ::testing::Test {
   fixtures::Driver driver;
   std::optional<BeatBook> book;
   std::vector<RankChanged> changes;
+  std::vector<std::uint64_t> of_host;  // beats of which it was heard what they say of their host
   std::uint64_t last = 0;
   std::uint64_t durable = 1'000;
   std::uint64_t seq = 0;
@@ -82,6 +84,14 @@ TEST_F(BeatBookTest, KnowsTheStepOfAnEndThoughAnOlderBeatCameAfterIt) {
   beats(before);
   beats(over());
   EXPECT_EQ(changes.back().step, std::optional<std::uint64_t>(7));
+}
+
+TEST_F(BeatBookTest, HearsNothingOfAHostThatALaterBeatHasOvertaken) {
+  beats(running());
+  beats(running());
+  (void)book->on_beat(HostId(0), {.seq = 1, .sent_at = now, .content = {}}, now);
+  beats(running());
+  EXPECT_EQ(of_host, (std::vector<std::uint64_t>{1, 2, 3}));
 }
 
 TEST_F(BeatBookTest, GrantsWhatRunsAndKeepsUntilWhen) {
