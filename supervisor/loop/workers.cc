@@ -250,7 +250,7 @@ std::function<void(HostId, const VaultReport&)> Workers::vault_handler() {
 }
 
 // Empty where nobody calls.
-std::function<void(HostId, const PostReport&)> Workers::post_handler() {
+std::function<void(HostId, const PostReport&, Instant sent_at)> Workers::post_handler() {
   if (!shared_.spec().calls) return nullptr;
   RosterDeskOptions options{
       .send = [this](HostId host, const Roster& roster) { return links_->send(host, roster); },
@@ -267,9 +267,9 @@ std::function<void(HostId, const PostReport&)> Workers::post_handler() {
   if (shared_.returned) options.returned = shared_.loop->now();
   roster_ = std::make_unique<RosterDesk>(shared_.core, std::move(options));
   make_claim_desk();
-  return [this](HostId host, const PostReport& report) {
+  return [this](HostId host, const PostReport& report, Instant sent_at) {
     roster_->hear(host, report);
-    claims_->hear(host, report);
+    claims_->hear(host, report, sent_at);
   };
 }
 

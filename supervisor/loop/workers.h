@@ -90,7 +90,7 @@ class Workers {
   std::function<void(const RankReport&)> written_handler();
   std::function<void(HostId, const RankReport&)> commit_handler();
   std::function<void(HostId, const VaultReport&)> vault_handler();
-  std::function<void(HostId, const PostReport&)> post_handler();
+  std::function<void(HostId, const PostReport&, Instant sent_at)> post_handler();
   void dump_stacks(RankId rank, const std::function<void(std::string)>& then);
   void make_claim_desk();
   void on_post_ended(HostId host, const std::string& how);

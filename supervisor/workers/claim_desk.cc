@@ -18,7 +18,7 @@ std::vector<ClaimId> ClaimDesk::claims_of(HostId host, const Which& which) const
   return found;
 }
 
-void ClaimDesk::hear(HostId host, const PostReport& report) {
+void ClaimDesk::hear(HostId host, const PostReport& report, Instant sent_at) {
   if (report.start == 0 || !is_joined(core_.facts().host(host).phase)) return;
   std::set<Key> waited_for;
   for (const PostWish& wish : report.wishes) waited_for.insert({{host, wish.owner}, wish.number});
@@ -29,7 +29,7 @@ void ClaimDesk::hear(HostId host, const PostReport& report) {
   }
   for (const PostWish& wish : report.wishes) decide_about(host, wish);
   answer(host);
-  drop_gone(host, report);
+  drop_gone(host, report, sent_at);
 }
 
 void ClaimDesk::decide_about(HostId host, const PostWish& wish) {
@@ -99,12 +99,12 @@ bool ClaimDesk::shows(const Roster& roster, ClaimId id) const {
   });
 }
 
-void ClaimDesk::drop_gone(HostId host, const PostReport& report) {
+void ClaimDesk::drop_gone(HostId host, const PostReport& report, Instant sent_at) {
   Post& post = posts_[host.value()];
-  const Instant now = options_.now();
   if (post.start != report.start) {
     post.start = report.start;
-    post.patient_until = now + kComesBack;
+    post.patient_until = sent_at + kComesBack;
+    post.absent_since.clear();
   }
   const auto is_here = [&](ClaimOwner owner) {
     return std::find(report.owners.begin(), report.owners.end(), owner) != report.owners.end();
@@ -114,12 +114,12 @@ void ClaimDesk::drop_gone(HostId host, const PostReport& report) {
     const ClaimOwner owner = claim.holder.owner;
     if (claim.holder.host != host || is_here(owner)) continue;
     const auto before = post.absent_since.find(owner);
-    absent[owner] = before == post.absent_since.end() ? now : before->second;
+    absent[owner] = before == post.absent_since.end() ? sent_at : before->second;
   }
   post.absent_since = std::move(absent);
   const auto is_gone = [&](ClaimOwner owner) {
     const auto since = post.absent_since.find(owner);
-    return since != post.absent_since.end() && now >= since->second + kGone && now >= post.patient_until;
+    return since != post.absent_since.end() && sent_at >= since->second + kGone && sent_at >= post.patient_until;
   };
   std::vector<ClaimId> gone = claims_of(host, is_gone);
   if (!gone.empty()) options_.decide(SlotsLetGo{.claims = std::move(gone), .why = "who had them has ended"});

@@ -5,7 +5,8 @@
 // them; it is sent again as long as a report says that it is waited for.
 //
 // Whose report lists his owner no more is gone. After a new start of his post, or this supervisor's return, he has time
-// to come back to its door; so neither costs anybody his slots.
+// to come back to its door; so neither costs anybody his slots. How long he is gone is measured where he is: reports may
+// be long on their way.
 //
 // Thread: the supervisor's loop. Lifetime: within the core's.
 
@@ -43,8 +44,8 @@ class ClaimDesk {
   ClaimDesk(const JobCore& core, ClaimDeskOptions options)
       : core_(core), options_(std::move(options)), posts_(core.hosts().size()) {}
 
-  // What a beat of this host says of its post.
-  void hear(HostId host, const PostReport& report);
+  // What a beat of this host says of its post, and when it was sent by that host's clock.
+  void hear(HostId host, const PostReport& report, Instant sent_at);
   // Its post was sent a roster.
   void told(HostId host) { answer(host); }
   // Something happened to the core.
@@ -53,7 +54,7 @@ class ClaimDesk {
  private:
   struct Post {
     std::uint64_t start = 0;  // 0: nothing was heard of it
-    Instant patient_until;
+    Instant patient_until;    // its host's clock, as in the next
     std::map<ClaimOwner, Instant> absent_since;
     bool lost = false;  // its host is, and its owners are let go in time
   };
@@ -69,7 +70,7 @@ class ClaimDesk {
   void decide_about(HostId host, const PostWish& wish);
   void claim(const ClaimHolder& holder, const PostWish& wish, Answer& answer);
   void let_go(const ClaimHolder& holder, const PostWish& wish);
-  void drop_gone(HostId host, const PostReport& report);
+  void drop_gone(HostId host, const PostReport& report, Instant sent_at);
   void drop_lost(HostId host);
   void answer(HostId host);
   bool shows(const Roster& roster, ClaimId claim) const;

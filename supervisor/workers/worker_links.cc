@@ -170,7 +170,7 @@ void WorkerLinks::on_host(HostId host, const Beat& beat) {
   note_started(host, beat);
   // Before its ranks: what they say is not durable yet.
   if (handlers_.on_vault) handlers_.on_vault(host, said.vault.value_or(VaultReport{}));
-  if (handlers_.on_post) handlers_.on_post(host, said.post.value_or(PostReport{}));
+  if (handlers_.on_post) handlers_.on_post(host, said.post.value_or(PostReport{}), beat.sent_at);
 }
 
 void WorkerLinks::watch_health() {

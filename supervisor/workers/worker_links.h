@@ -39,7 +39,7 @@ struct WorkerLinksHandlers {
   std::function<bool(HostId, const Start&)> on_start = {};
   // Of the vault of a host, as each of its beats says it; port 0: it has none.
   std::function<void(HostId, const VaultReport&)> on_vault = {};
-  std::function<void(HostId, const PostReport&)> on_post = {};
+  std::function<void(HostId, const PostReport&, Instant sent_at)> on_post = {};  // by its host's clock
   std::function<void(HostId, const InputTaken&)> on_input_taken = {};
   // The hello of a worker's daemon.
   std::function<void(HostId, const Hello&)> on_greeted = {};

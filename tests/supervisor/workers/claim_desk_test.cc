@@ -80,7 +80,7 @@ class ClaimDeskTest : public ::testing::Test {
     PostReport report{.port = 8'000, .start = start};
     report.wishes = std::move(wishes);
     if (is_there) report.owners = {kMe};
-    desk_->hear(kHere, report);
+    desk_->hear(kHere, report, now_ - on_its_way_);
   }
   // "1: trainer/0-1", or its number and why not.
   std::vector<std::string> sent() {
@@ -105,6 +105,7 @@ class ClaimDeskTest : public ::testing::Test {
   using Texts = std::vector<std::string>;
   fixtures::Driver job_;
   Instant now_ = Instant::since_boot(Duration::seconds(100));
+  Duration on_its_way_;  // of reports
   std::multimap<Instant, std::function<void()>> timers_;
   std::vector<std::function<void()>> undurable_;
   bool writes_ = true;
@@ -184,6 +185,19 @@ TEST_F(ClaimDeskTest, LetsGoWhatThoseHaveWhoAreGone) {
   hear({}, false);
   EXPECT_EQ(claims(), 1U) << "it was there between";
   pass(Duration::milliseconds(100));
+  hear({}, false);
+  EXPECT_EQ(claims(), 0U);
+}
+
+TEST_F(ClaimDeskTest, CountsForHowLongSomebodyIsGoneWhereHeIs) {
+  claim();
+  pass(ClaimDesk::kComesBack);
+  hear({}, false);
+  pass(ClaimDesk::kGone);
+  on_its_way_ = ClaimDesk::kGone - Duration::milliseconds(1);
+  hear({}, false);
+  EXPECT_EQ(claims(), 1U) << "it was said at once, and came late";
+  pass(ClaimDesk::kGone);
   hear({}, false);
   EXPECT_EQ(claims(), 0U);
 }
