@@ -22,20 +22,33 @@ void ClaimDesk::hear(HostId host, const PostReport& report, Instant sent_at) {
   if (report.start == 0 || !is_joined(core_.facts().host(host).phase)) return;
   std::set<Key> waited_for;
   for (const PostWish& wish : report.wishes) waited_for.insert({{host, wish.owner}, wish.number});
-  std::erase_if(answers_,
-                [&](const auto& one) { return one.first.first.host == host && !waited_for.contains(one.first); });
+  forget_answers(host, waited_for);
   for (auto& [key, one] : answers_) {
-    if (key.first.host == host) one.is_sent = false;  // it is waited for still
+    if (key.first.host == host) one.is_sent = !waited_for.contains(key);  // or it is waited for still
   }
   for (const PostWish& wish : report.wishes) decide_about(host, wish);
   answer(host);
   drop_gone(host, report, sent_at);
 }
 
+// A refusal stands for a while: it may be on its way still when who lost his post says the wish anew, and nobody would
+// know of what he is granted then.
+void ClaimDesk::forget_answers(HostId host, const std::set<Key>& waited_for) {
+  const Instant now = options_.now();
+  std::size_t stand = 0;
+  std::erase_if(answers_, [&](const auto& known) {
+    const auto& [key, one] = known;
+    if (key.first.host != host || waited_for.contains(key)) return false;
+    const bool stands = !one.what.granted.error.empty() && now < one.waited_for + kComesBack;
+    return !stands || ++stand > kRefusalsKept;
+  });
+}
+
 void ClaimDesk::decide_about(HostId host, const PostWish& wish) {
   const ClaimHolder holder{host, wish.owner};
   const Key key{holder, wish.number};
   const auto [found, is_new] = answers_.try_emplace(key);
+  found->second.waited_for = options_.now();
   if (!is_new) return;
   found->second.what = {.owner = wish.owner, .granted = {.number = wish.number, .error = {}, .mesh = {}, .ranks = {}}};
   if (wish.let_go != 0) {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -39,7 +40,8 @@ class ClaimDesk {
  public:
   static constexpr Duration kGone = Duration::seconds(1);  // since a post that stands has seen an owner last
   static constexpr Duration kComesBack =
-      Duration::seconds(10);  // to a post that was started again, or to a new supervisor
+      Duration::seconds(10);                         // to a post that was started again, or to a new supervisor
+  static constexpr std::size_t kRefusalsKept = 256;  // of a host, that nobody waits for now
 
   ClaimDesk(const JobCore& core, ClaimDeskOptions options)
       : core_(core), options_(std::move(options)), posts_(core.hosts().size()) {}
@@ -63,10 +65,12 @@ class ClaimDesk {
     ClaimId claim;            // 0: none, or it is let go
     std::uint64_t asked = 0;  // which decision it is: a wish that is said anew is decided about anew
     bool is_durable = false;
-    bool is_sent = false;
+    bool is_sent = false;  // or nobody waits for it
+    Instant waited_for;    // when a report said so last
   };
   using Key = std::pair<ClaimHolder, std::uint64_t>;  // of a wish
 
+  void forget_answers(HostId host, const std::set<Key>& waited_for);
   void decide_about(HostId host, const PostWish& wish);
   void claim(const ClaimHolder& holder, const PostWish& wish, Answer& answer);
   void let_go(const ClaimHolder& holder, const PostWish& wish);
@@ -80,7 +84,7 @@ class ClaimDesk {
   const JobCore& core_;
   ClaimDeskOptions options_;
   std::vector<Post> posts_;        // by HostId
-  std::map<Key, Answer> answers_;  // of wishes that posts still report
+  std::map<Key, Answer> answers_;  // of wishes that posts report, and refusals of a while
   std::uint64_t asked_ = 0;        // the last
 };
 

@@ -164,6 +164,25 @@ TEST_F(ClaimDeskTest, ARefusalStandsAsLongAsItIsAsked) {
   EXPECT_EQ(sent(), (Texts{"2: " + refused, "3: "})) << "its process has been told so";
 }
 
+TEST_F(ClaimDeskTest, ARefusalThatMayBeOnItsWayStands) {
+  hear({wish_of(1, 4)});
+  look();
+  hear({wish_of(2, 1)});
+  ASSERT_EQ(sent().size(), 2U);
+  hear({}, false);
+  hear({wish_of(3, 1, 1)});
+  ASSERT_EQ(claims(), 0U);
+  sent_.clear();
+  hear({wish_of(2, 1)});
+  EXPECT_EQ(claims(), 0U) << "it is said anew, after a break of its connection";
+  EXPECT_EQ(sent().size(), 1U);
+  hear({});
+  pass(ClaimDesk::kComesBack);
+  hear({});
+  hear({wish_of(2, 1)});
+  EXPECT_EQ(claims(), 1U);
+}
+
 TEST_F(ClaimDeskTest, LetsGoWhatItIsToldTo) {
   claim();
   hear({wish_of(2, 1, 1)});
