@@ -19,8 +19,10 @@ struct Choice {
   std::string_view keys;
 };
 std::span<const Choice> choices() {
-  static const Choice kChoices[] = {
-      {"launch", launcher_words()}, {"launch.ssh", "hosts|hosts_file"}, {"meshes.*", "program|actors"}};
+  static const Choice kChoices[] = {{"launch", launcher_words()},
+                                    {"launch.ssh", "hosts|hosts_file"},
+                                    {"meshes.*", "program|actors"},
+                                    {"meshes.*.actors.*", "plugin|python|module"}};
   return kChoices;
 }
 

@@ -100,25 +100,40 @@ class Programs(harness.MonarchTest):
 
 
 class Python(actors.ActorTest):
-    def python_job(self, ranks, controller, with_cpp=False, hosts=2, mesh=None, **keys):
+    def python_job(self, ranks, controller, hosts=2, mesh=None, **keys):
         environment = {"PYTHONPATH": PACKAGE, "PYTHONDONTWRITEBYTECODE": "1"}
         meshes = {"p": {"dims": {"host": hosts, "gpu": 1}, "program": ranks, "ready": "notify", "sidecar": True, "env": environment, **(mesh or {})}}
-        if with_cpp:
-            meshes = {"c": {"dims": {"host": hosts, "gpu": 1}, "actors": {"tally": actor("steady", "Tally")}, "stop": {"grace": "1s"}},
-                      "p": {"hosts": {"like": "c"}, **meshes["p"]}}
         spec = {"version": 1, "job": "python", "launch": {"local": {"hosts": hosts}}, "meshes": meshes,
                 "controller": {"program": controller, "env": environment}, **keys}
         return self.spec(json.dumps(spec, indent=1), "python.yaml")
 
+    def actors_job(self, controller, with_cpp=False):
+        """As a spec names them; ranks and controller find the package as their worker has it."""
+        where = os.path.join(PROGRAMS, "scorer.py")
+        meshes = {"p": {"dims": {"host": 2, "gpu": 1},
+                        "actors": {"scorer": {"python": where, "class": "Scorer", "args": {"start": 5, "names": ["a"]}},
+                                   "loop": {"python": where, "class": "Loop"}}}}
+        if with_cpp:
+            meshes = {"c": {"dims": {"host": 2, "gpu": 1}, "actors": {"tally": actor("steady", "Tally")}, "stop": {"grace": "1s"}},
+                      "p": {"hosts": {"like": "c"}, **meshes["p"]}}
+        spec = {"version": 1, "job": "python", "launch": {"local": {"hosts": 2}}, "meshes": meshes, "controller": controller}
+        return self.spec(json.dumps(spec, indent=1), "python.yaml")
+
     def test_python_and_cpp_call_each_other(self):
-        ranks = rank_of(*scorer(args={"start": 5, "names": ["a"]}), *scorer("Loop", "loop"))
         done = self.monarch("run", "--quiet", "--no-prefix",
-                            self.python_job(ranks, [sys.executable, os.path.join(PROGRAMS, "drive.py")], with_cpp=True))
+                            self.actors_job({"program": [sys.executable, os.path.join(PROGRAMS, "drive.py")]}, with_cpp=True))
         lines = done.out.splitlines()
         self.assertEqual([line for line in lines if not line.startswith(("ok ", "put away"))], [], done)
         self.assertEqual(len([line for line in lines if line.startswith("ok ")]), 25, done)
         self.assertEqual(len([line for line in lines if line.startswith("put away")]), 2, done)  # __cleanup__, at SIGTERM
         self.assertEqual(done.status, 0, done)
+        self.assert_nothing_left()
+
+    def test_a_controller_in_cpp_drives_python(self):
+        done = self.monarch("run", "--quiet", "--no-prefix", self.actors_job({"plugin": actors.plugin("pythons"), "entry": "pythons"}))
+        self.assertEqual(done.status, 0, done)
+        self.assertEqual(done.out.splitlines()[:6], ["total 7"] * 2 + ["length 1048576"] * 2 + ["made 100000 of 7"] * 2, done)
+        self.assertIn("error p/0: ValueError: no such thing\n", done.out)
         self.assert_nothing_left()
 
     def test_a_guest_calls_what_is_there(self):

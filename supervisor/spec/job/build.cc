@@ -102,7 +102,7 @@ JobSpec build_job(const YamlNode& written, const PathBases& bases, Report& repor
     if (mesh) job.meshes.push_back(std::move(*mesh));
   }
   job.calls =
-      job.calls || std::any_of(job.meshes.begin(), job.meshes.end(), [](const auto& mesh) { return mesh.idle; });
+      job.calls || std::any_of(job.meshes.begin(), job.meshes.end(), [](const auto& mesh) { return mesh.serves; });
   check_ranks(job, root, report);
   complete = complete && job.meshes.size() == meshes->items.size();
   if (complete && input != nullptr) build_input(*input, job, report);

@@ -19,6 +19,7 @@ namespace monarch {
 
 namespace {
 
+constexpr const char* kPythonRank[] = {"python3", "-m", "monarch.rank"};
 constexpr std::size_t kMostManifestBytes = 96U << 10U;  // a variable has at most 128 KiB: execve(2)
 
 template <class Number>
@@ -120,10 +121,10 @@ class ActorPrograms {
   }
 
   // As the ranks find it; nothing: reported.
-  std::optional<std::string> plugin_path(const YamlNode& plugin, const std::string& key) {
-    const std::filesystem::path written = plugin.text;
-    if (plugin.text.starts_with('~')) {
-      report_.error("E0210", plugin.place,
+  std::optional<std::string> path_of(const YamlNode& file, const std::string& key) {
+    const std::filesystem::path written = file.text;
+    if (file.text.starts_with('~')) {
+      report_.error("E0210", file.place,
                     {.message = text("`", key, "` starts with `~`"),
                      .label = "is not expanded",
                      .help = "write the whole path, or one relative to the spec's folder"});
@@ -134,7 +135,7 @@ class ActorPrograms {
     if (!is_shipped) return (std::filesystem::path(plugin_folder(job_)) / written).lexically_normal().string();
     const std::string below = written.lexically_normal().string();
     if (below != ".." && !below.starts_with("../")) return below;
-    report_.error("E0319", plugin.place,
+    report_.error("E0319", file.place,
                   {.message = text("`", key, "` lies outside of the workspace"),
                    .label = "counted from the workspace's folder",
                    .help = "write a whole path, or let `workspace.path` name a folder that holds it"});
@@ -146,20 +147,97 @@ class ActorPrograms {
     Json part = Json::object();
     const YamlNode* plugin = value_of(&node, "plugin");
     if (plugin == nullptr || !plugin->is(YamlNode::Kind::kScalar)) return part;
-    const auto where = plugin_path(*plugin, path + ".plugin");
+    const auto where = path_of(*plugin, path + ".plugin");
     part.set("plugin", where.value_or(""));
     if (const auto hash = text_of(&node, "sha256")) part.set("sha256", *hash);
     part.set(entry, text_of(&node, entry).value_or(""));
-    if (const YamlNode* args = value_of(&node, "args")) {
-      if (!args->is(YamlNode::Kind::kMap)) {
-        report_.error("E0210", args->place,
-                      {.message = text("`", path, ".args` is no map"),
-                       .label = "values by name are needed",
-                       .help = "`args: {steps: 100}` would work"});
-      }
-      part.set("args", json_of(*args));
-    }
+    if (const auto args = args_of(node, path)) part.set("args", *args);
     return part;
+  }
+
+  std::optional<Json> args_of(const YamlNode& node, const std::string& path) {
+    const YamlNode* args = value_of(&node, "args");
+    if (args == nullptr) return std::nullopt;
+    if (!args->is(YamlNode::Kind::kMap)) {
+      report_.error("E0210", args->place,
+                    {.message = text("`", path, ".args` is no map"),
+                     .label = "values by name are needed",
+                     .help = "`args: {steps: 100}` would work"});
+    }
+    return json_of(*args);
+  }
+
+  // Whether they are of Python; nothing: reported, since one is of nothing, or of two things, or they are of both kinds.
+  std::optional<bool> language_of(const YamlNode& actors, const std::string& mesh) {
+    const YamlKey* cpp = nullptr;
+    const YamlKey* python = nullptr;
+    for (std::size_t i = 0; i < actors.keys.size(); ++i) {
+      if (!actors.items[i].is(YamlNode::Kind::kMap)) return std::nullopt;  // said by the schema
+      const auto has = [&](const char* key) { return value_of(&actors.items[i], key) != nullptr ? 1 : 0; };
+      if (has("plugin") + has("python") + has("module") != 1) {
+        report_.error("E0106", actors.keys[i].place,
+                      {.message = text("`meshes.", mesh, ".actors.", actors.keys[i].text, "` is of nothing, or of two"),
+                       .label = "exactly one of `plugin`, `python` and `module` is needed",
+                       .help = "`{python: scorer.py, class: Scorer}` would work"});
+        return std::nullopt;
+      }
+      (has("plugin") == 1 ? cpp : python) = &actors.keys[i];
+    }
+    if (cpp == nullptr || python == nullptr) return python != nullptr;
+    report_.error("E0106", python->place,
+                  {.message = text("mesh `", mesh, "` has actors of C++ and of Python"),
+                   .label = text("is Python, and `", cpp->text, "` is not"),
+                   .help = "ranks are one or the other: split it into two meshes, `hosts: {like: ...}`"});
+    return std::nullopt;
+  }
+
+  // Words of a program are expanded: nothing in these is a reference.
+  std::string plain(std::string word, Place place) {
+    if (word.find("$(") != std::string::npos) {
+      report_.error("E0210", place, {.message = text("`", word, "` has `$(` in it"), .label = "would be a reference"});
+    }
+    return word;
+  }
+
+  // `python3 -m monarch.rank` with these actors.
+  YamlNode python_program(const YamlNode& actors, const std::string& mesh, Place place) {
+    YamlNode words{.kind = YamlNode::Kind::kList, .place = place};
+    const auto add = [&](std::string word) { words.items.push_back(scalar_node(std::move(word), place)); };
+    for (const char* word : kPythonRank) add(word);
+    for (std::size_t i = 0; i < actors.keys.size(); ++i) {
+      const YamlNode& actor = actors.items[i];
+      const std::string path = text("meshes.", mesh, ".actors.", actors.keys[i].text);
+      add("--actor");
+      add(actors.keys[i].text);
+      if (const YamlNode* file = value_of(&actor, "python")) {
+        add("--file");
+        add(plain(path_of(*file, path + ".python").value_or(""), file->place));
+      } else {
+        add("--module");
+        add(plain(text_of(&actor, "module").value_or(""), place));
+      }
+      add("--class");
+      add(plain(text_of(&actor, "class").value_or(""), place));
+      if (const auto args = args_of(actor, path)) {
+        add("--args");
+        add(without_references(to_json(*args)));
+      }
+      if (const YamlNode* hash = value_of(&actor, "sha256")) {
+        report_.error("E0210", hash->place,
+                      {.message = text("`", path, ".sha256` is of no plugin"),
+                       .label = "is of a plugin's file",
+                       .help = "leave it out"});
+      }
+    }
+    return words;
+  }
+
+  // In the texts of JSON alone there is a `$`.
+  static std::string without_references(std::string words) {
+    for (std::size_t at = words.find('$'); at != std::string::npos; at = words.find('$', at + 1)) {
+      words.replace(at, 1, "\\u0024");
+    }
+    return words;
   }
 
   static Json dims_of(const YamlNode& mesh) {
@@ -172,11 +250,7 @@ class ActorPrograms {
   }
 
   void set_manifest(YamlNode& mesh, const std::string& path, const Json& manifest, Place place) {
-    std::string words = to_json(manifest);
-    // Nothing in it is a reference: `$(self.rank)` in args is what it is.
-    for (std::size_t at = words.find('$'); at != std::string::npos; at = words.find('$', at + 1)) {
-      words.replace(at, 1, "\\u0024");
-    }
+    std::string words = without_references(to_json(manifest));
     if (words.size() > kMostManifestBytes) {
       report_.error("E0210", place,
                     {.message = text("`", path, "` has ", words.size(), " bytes with its args"),
@@ -190,15 +264,21 @@ class ActorPrograms {
   void make_program(const std::string& name, YamlNode& mesh) {
     const YamlNode& actors = *mesh.find("actors");
     const Place place = mesh.find_key("actors")->place;
-    Json parts = Json::object();
-    for (std::size_t i = 0; i < actors.keys.size(); ++i) {
-      const std::string path = text("meshes.", name, ".actors.", actors.keys[i].text);
-      parts.set(actors.keys[i].text, part_of(actors.items[i], path, "class"));
+    const std::optional<bool> is_python = language_of(actors, name);
+    YamlNode program = list_node(std::string(kActorProgram), place);
+    if (is_python && *is_python) {
+      program = python_program(actors, name, place);
+    } else if (is_python) {
+      Json parts = Json::object();
+      for (std::size_t i = 0; i < actors.keys.size(); ++i) {
+        const std::string path = text("meshes.", name, ".actors.", actors.keys[i].text);
+        parts.set(actors.keys[i].text, part_of(actors.items[i], path, "class"));
+      }
+      set_manifest(mesh, text("meshes.", name, ".actors"),
+                   Json::object({{"dims", dims_of(mesh)}, {"actors", std::move(parts)}}), place);
     }
-    set_manifest(mesh, text("meshes.", name, ".actors"),
-                 Json::object({{"dims", dims_of(mesh)}, {"actors", std::move(parts)}}), place);
     remove_key(mesh, "actors");
-    append_key(mesh, "program", list_node(std::string(kActorProgram), place));
+    append_key(mesh, "program", std::move(program));
     append_unless_written(mesh, "ready", scalar_node("notify", place));
     append_unless_written(mesh, "gang", scalar_node("each", place));
     if (controlled_) append_unless_written(mesh, "sidecar", scalar_node("true", place));
@@ -255,6 +335,12 @@ class ActorPrograms {
 };
 
 }  // namespace
+
+bool is_actor_program(const std::vector<std::string>& program) {
+  if (program.empty()) return false;
+  if (program.front() == kActorProgram) return true;
+  return program.size() > 2 && program[1] == kPythonRank[1] && program[2] == kPythonRank[2];
+}
 
 std::string plugin_folder(const JobSpec& job) { return job.workspace ? job.workspace->path : job.directory; }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Actors are programs: a mesh with `actors` is one whose program is monarch-rank, and `controller` is a mesh of one
+// Actors are programs: a mesh with `actors` is one whose program is monarch-rank, or python3 -m monarch.rank, and `controller` is a mesh of one
 // rank, on the first host of the first mesh. What of their keys is not written means what suits actors: each rank is a
 // gang of its own, and in a job with a controller that one alone decides about the end.
 //
@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "supervisor/core/spec/job_spec.h"
 #include "supervisor/spec/yaml/diagnostics.h"
@@ -18,6 +19,9 @@
 namespace monarch {
 
 inline constexpr std::string_view kControllerMesh = "controller";
+
+// monarch-rank, or `python3 -m monarch.rank`, also where a spec has it as its program.
+bool is_actor_program(const std::vector<std::string>& program);
 
 // Where plugins lie that are named by a relative path, on this machine.
 std::string plugin_folder(const JobSpec& job);

@@ -60,9 +60,7 @@ class MeshBuilder {
     build_needs(node_, mesh_, report_);
     build_idle();
     mesh_.sidecar = mesh_.idle || bool_or(&node_, "sidecar", false);
-    const bool has_actors =
-        mesh_.name != kControllerMesh && !mesh_.program.empty() && mesh_.program.front() == kActorProgram;
-    mesh_.serves = has_actors || mesh_.idle;
+    mesh_.serves = mesh_.idle || (mesh_.name != kControllerMesh && is_actor_program(mesh_.program));
     const YamlNode* supervision = value_of(&node_, "supervision");
     mesh_.supervision = build_supervision(supervision, job.supervision);
     check_supervision(mesh_.supervision, supervision, text(path(), ".supervision"), report_);

@@ -78,13 +78,17 @@ constexpr KeyHelp kHelp[] = {
      "shell looks at them: for one, write [/bin/sh, -c, 'a | b']. One that is not UTF-8 is written in base64, as "
      "!!binary Y2Fm6Q==."},
     {"meshes.*.actors", "{policy: {plugin: ./libpolicy.so, class: Policy, args: {lr: 0.1}}}",
-     "Each rank has one of each, in a process that loads the plugin and is ready once all are made. A gang is one rank "
-     "unless `gang` says more; in a job with a `controller` the mesh is a sidecar: the controller decides about the "
+     "Each rank has one of each, in a process that loads the plugins, or runs `python3 -m monarch.rank`, and is ready "
+     "once all are made; those of one mesh are all of plugins or all of Python. A gang is one rank unless `gang` says "
+     "more; in a job with a `controller` the mesh is a sidecar: the controller decides about the "
      "end. {}: ranks that may be called by nobody. See monarch-actors(7)."},
     {"meshes.*.actors.*.plugin", "./libpolicy.so",
      "A relative path starts from the workspace, or from the spec's folder where there is none. Its sha256 is written "
      "down when the job begins, and a rank loads nothing else later. A file of 1GiB at most, which belongs to you or "
      "root, and to which nobody else may write: neither everybody nor a group, but for one that is yours alone."},
+    {"meshes.*.actors.*.python", "scorer.py",
+     "A class of it that is a monarch.actor.Actor. A relative path starts where that of a plugin does."},
+    {"meshes.*.actors.*.module", "pkg.scorer", "Imported by the ranks' python3, as its sys.path has it."},
     {"meshes.*.actors.*.class", "Policy"},
     {"meshes.*.actors.*.args", "{lr: 0.1}"},
     {"meshes.*.actors.*.sha256", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},

@@ -47,7 +47,8 @@ SchemaParts spec_parts() {
                     .one_of = {{.path = "launch", .keys = launcher_words()},
                                {.path = "launch.ssh", .keys = "hosts|hosts_file"},
                                {.path = "controller", .keys = "plugin|program"},
-                               {.path = "meshes.*", .keys = "program|actors"}},
+                               {.path = "meshes.*", .keys = "program|actors"},
+                               {.path = "meshes.*.actors.*", .keys = "plugin|python|module"}},
                     .entries = {{.path = "meshes.*", .one = "a mesh"}}};
   append(parts.synonyms, schema_rows::synonyms());
   return parts;

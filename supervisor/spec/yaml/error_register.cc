@@ -60,7 +60,10 @@ constexpr ErrorDoc kErrors[] = {
      "The key takes a list, a map or a single value, and another of these is written."},
     {"E0104", "a key that is not a text", "Keys are names; a list, a map or nothing cannot be one."},
     {"E0105", "not exactly one launcher", "`launch` names exactly one launcher: `local`, `ssh`, `slurm` or `command`."},
-    {"E0106", "not exactly one thing to run", "A mesh has exactly one of `program`, `actors` and `idle: true`."},
+    {"E0106", "not exactly one thing to run",
+     "A mesh has exactly one of `program` and `actors`, an actor one of `plugin`, `python` and `module`, and a "
+     "controller "
+     "either `plugin` and `entry`, or `program`. Actors of one mesh are all of plugins, or all of Python."},
     {"E0107", "an unknown key",
      "The key is not part of the spec at this place. It is refused, since a key that is ignored in silence is worse "
      "than none."},

@@ -43,6 +43,25 @@ TEST(BuildActors, AreAProgramOfTheirMesh) {
   EXPECT_FALSE(job_of(around_top("")).calls);
 }
 
+TEST(BuildActors, OfPythonAreWordsOfAProgram) {
+  const JobSpec job =
+      job_of(spec_of("",
+                     "  t: {dims: {x: 2}, actors: {s: {python: lib/s.py, class: S, args: {a: $(self.rank), n: 3}}, "
+                     "m: {module: pkg.m, class: A.B}}}\n"));
+  const MeshSpec& mesh = job.meshes.at(0);
+  EXPECT_EQ(mesh.program,
+            (std::vector<std::string>{"python3", "-m", "monarch.rank", "--actor", "s", "--file", "/home/u/job/lib/s.py",
+                                      "--class", "S", "--args", R"x({"a":"\u0024(self.rank)","n":3})x", "--actor", "m",
+                                      "--module", "pkg.m", "--class", "A.B"
+}));
+EXPECT_EQ(mesh.ready.kind, ReadyKind::kNotify);
+EXPECT_TRUE(mesh.serves);
+EXPECT_TRUE(job.calls);
+const JobSpec written = job_of(around_mesh("    dims: {x: 1}\n    program: [python3.12, -m, monarch.rank]\n"));
+EXPECT_TRUE(written.meshes.at(0).serves);
+EXPECT_TRUE(written.calls);
+}
+
 TEST(BuildActors, AControllerIsAMeshOfOneRankOnTheFirstHost) {
   const JobSpec job = job_of(spec_of(kController));
   ASSERT_EQ(job.meshes.size(), 2U);

@@ -61,6 +61,9 @@ std::string spec_with(const std::string& row_path) {
   trainer.keys["dims"].value = "{replica: 2, gpu: 2}";
   if (row_path.starts_with("meshes.*.claims")) trainer.keys["idle"].value = "true";
   if (row_path.find(".actors") == std::string::npos) trainer.keys["program"].value = "[/bin/true]";
+  const bool is_of_actor = row_path.starts_with("meshes.*.actors.*.");
+  if (is_of_actor && !row_path.ends_with(".python") && !row_path.ends_with(".module"))
+    trainer.keys["actors"].keys["thing"].keys["plugin"].value = "./a.so";
   if (row_path.starts_with("supervision.shrink")) trainer.keys["gang"].value = "replica";
   if (row_path == "supervision.shrink.min" || row_path == "supervision.shrink.regrow")
     root.keys["supervision"].keys["shrink"].keys["along"].value = "replica";
