@@ -19,17 +19,14 @@ _SLOTS = 256
 _START_SECONDS = 60
 _OUTPUT_SECONDS = 10
 _GRACE = "4s"  # of a rank that is let go: an endpoint may go on for ever, and a __cleanup__ has 3 s
-# What each rank has of its own.
-_OWN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "NOTIFY_SOCKET", "CUDA_VISIBLE_DEVICES", "PYTHONPATH")
 
 
 def spec_of(hosts, variables):
-    """Of a job with so many virtual hosts, whose ranks have this program's interpreter, paths, folder and environment."""
+    """Of a job with so many virtual hosts, whose ranks have this program's interpreter, paths and folder. Its environment they inherit,
+    so that nothing of it is written down."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     paths = [package] + [os.path.abspath(one) for one in sys.path if os.path.abspath(one) != package]
-    environment = {name: value for name, value in os.environ.items() if name not in _OWN and not name.startswith("MONARCH_")}
-    environment.update(variables)
-    environment.update({"PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"})
+    environment = {**variables, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
     once = {
         "dims": {"host": hosts, "slot": _SLOTS}, "idle": True, "trust": "job", "program": [sys.executable, "-m", "monarch.rank"],
         "workdir": os.getcwd(), "env": environment, "stop": {"grace": _GRACE}, "supervision": {"restart": {"max": 0}}
