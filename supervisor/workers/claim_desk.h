@@ -5,8 +5,8 @@
 // them; it is sent again as long as a report says that it is waited for.
 //
 // Whose report lists his owner no more is gone. After a new start of his post, or this supervisor's return, he has time
-// to come back to its door; so neither costs anybody his slots. How long he is gone is measured where he is: reports may
-// be long on their way.
+// to come back to its door; so neither costs anybody his slots. How long he is gone is measured where he is: reports
+// may be long on their way.
 //
 // Thread: the supervisor's loop. Lifetime: within the core's.
 

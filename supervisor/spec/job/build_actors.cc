@@ -167,7 +167,7 @@ class ActorPrograms {
     return json_of(*args);
   }
 
-  // Whether they are of Python; nothing: reported, since one is of nothing, or of two things, or they are of both kinds.
+  // Whether they are of Python; nothing: reported, since one is of nothing or of two things, or they are of both kinds.
   std::optional<bool> language_of(const YamlNode& actors, const std::string& mesh) {
     const YamlKey* cpp = nullptr;
     const YamlKey* python = nullptr;

@@ -1,8 +1,8 @@
 #pragma once
 
-// Actors are programs: a mesh with `actors` is one whose program is monarch-rank, or python3 -m monarch.rank, and `controller` is a mesh of one
-// rank, on the first host of the first mesh. What of their keys is not written means what suits actors: each rank is a
-// gang of its own, and in a job with a controller that one alone decides about the end.
+// Actors are programs: a mesh with `actors` is one whose program is monarch-rank, or python3 -m monarch.rank, and
+// `controller` is a mesh of one rank, on the first host of the first mesh. What of their keys is not written means what
+// suits actors: each rank is a gang of its own, and in a job with a controller that one alone decides about the end.
 //
 // Thread: pure functions.
 
