@@ -28,6 +28,7 @@ Checker::Checker(World& world)
       slots_(world.scenario.spec),
       stages_(world.scenario.spec),
       commits_(world.scenario.spec, durable_, world.scenario.continues),
+      claims_(world, durable_),
       hangs_(world),
       drills_(world),
       heard_(world.scenario.remote) {
@@ -67,6 +68,7 @@ void Checker::forked(RankProcess& process) {
 void Checker::check_order_of_start(RankId rank) {
   for (const MeshId first : stages_.waits_for(rank.mesh)) {
     const MeshSpec& mesh = world_.scenario.spec.meshes[first.value()];
+    if (mesh.idle) continue;
     for (std::uint32_t r = 0; r < mesh.size(); ++r) {
       const RankId other{first, Rank(r)};
       const auto& processes = processes_[other];
@@ -90,6 +92,9 @@ void Checker::check_order_of_stop(const JobCore& core, const Action& action) con
   const GangState& gang = state_parts::gang_with(core, rank);
   if (gang.phase != GangPhase::kStopping || core.facts().crew_with(rank).generation != stop->message.generation) return;
   if (!gang.asked.empty()) return;  // to be started again, for which nobody else is stopped
+  // Let go, whatever the others do.
+  const MeshSpec& mesh = core.spec().meshes[rank.mesh.value()];
+  if (mesh.idle && claims_.life_of(core, rank.mesh, mesh.gang_of(rank.rank)) == 0) return;
   for (std::uint32_t m = 0; m < core.spec().meshes.size(); ++m) {
     if (stages_.stage_of(MeshId(m)) <= stages_.stage_of(rank.mesh)) continue;
     check(!core.crews().any_lives(MeshId(m)), "order",
@@ -309,6 +314,16 @@ void Checker::launches(HostId host) {
 void Checker::worker_ended(HostId host, const Worker* worker) {
   check(worker == nullptr || world_.host(host).off || !worker->keeper_alive(), "I3",
         text("the worker of host ", host.value(), " is said to have ended"));
+}
+
+void Checker::watch_claims() {
+  world_.scheduler.after(Duration::seconds(1), [this] {
+    const Supervisor* supervisor = world_.guard->supervisor();
+    const bool runs = supervisor != nullptr && supervisor->open();
+    const bool calm = settled() && now() - goes_on_since_ > kSettle;
+    if (runs) claims_.look(supervisor->core(), calm);
+    if (!world_.exit_code()) watch_claims();
+  });
 }
 
 void Checker::supervisor_died() {

@@ -20,6 +20,7 @@
 #include "supervisor/core/spec/stages.h"
 #include "supervisor/journal/journal_contents.h"
 #include "tests/sim/beat_account.h"
+#include "tests/sim/claim_account.h"
 #include "tests/sim/commit_account.h"
 #include "tests/sim/drill_account.h"
 #include "tests/sim/durable_account.h"
@@ -77,6 +78,7 @@ class Checker {
   void sleeps_until(Instant due, const JobCore& core);
   void performs(const JobCore& core, const Action& action);
   void answers(const CommitAnswer& answer) { commits_.answered(answer); }
+  void answers(HostId host, const ClaimAnswer& answer, const JobCore& core) { claims_.answers(host, answer, core); }
   HangAccount& hangs() { return hangs_; }
   DrillAccount& drills() { return drills_; }
   BeatAccount& heard() { return heard_; }
@@ -91,6 +93,7 @@ class Checker {
   void believes(HostId teller, const RankReport& report);
   void supervisor_goes_on() { goes_on_since_ = now(); }
   void watch_detection();
+  void watch_claims();
   void gives_way(const std::vector<HostId>& hosts);
   void launches(HostId host);
   void worker_ended(HostId host, const Worker* worker);
@@ -132,6 +135,7 @@ class Checker {
     std::optional<Generation> caused;  // of this generation it is known why it failed
     bool by_host = false;              // its host was lost, too: another budget
     bool asked = false;                // an operator wants it started again, which spends nothing
+    std::uint64_t life = 0;            // of an idle slot: for whom it was started
     Instant begun_at;                  // its ports were asked for
     Instant started_at;
     std::vector<Instant> restarts;  // since it was seen to last
@@ -220,6 +224,7 @@ class Checker {
   Term highest_term_;
   DurableAccount durable_;
   CommitAccount commits_;
+  ClaimAccount claims_;
   TimeAccount times_;
   HangAccount hangs_;
   DrillAccount drills_;

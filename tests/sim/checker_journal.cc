@@ -26,6 +26,7 @@ void Checker::recovered(const JournalContents& contents, const Status& replayed,
   highest_term_ = term;
   durable_.recovered(contents.last_lsn);
   commits_.recovered();
+  claims_.recovered(core);
   times_.forget();
   heard_.begun();
   commits_.after_event(core.state());
@@ -94,10 +95,14 @@ void Checker::decided(Term term, std::uint64_t ticket, const CoreEvent& event, c
     decided_ = core.state().verdict->reason;
     check_decision(*core.state().verdict, core);
   }
+  claims_.decided(here, event, core);
   learn_of_standby(here, actions, core);
   check_starts(here, actions, core);
   for (const Action& action : actions) {
-    if (const auto* start = std::get_if<SendStart>(&action)) commits_.resumes(here, start->message);
+    const auto* start = std::get_if<SendStart>(&action);
+    if (start == nullptr) continue;
+    commits_.resumes(here, start->message);
+    claims_.starts(*start, core);
   }
   if (const auto* committed = std::get_if<CheckpointCommitted>(&event)) {
     commits_.journalled(here, committed->process, committed->commit);
@@ -159,7 +164,10 @@ void Checker::performs(const JobCore& core, const Action& action) {
 void Checker::resends(const JobCore& core, const Action& action) { on_the_wire(core, action); }
 
 void Checker::on_the_wire(const JobCore& core, const Action& action) {
-  if (const auto* start = std::get_if<SendStart>(&action)) commits_.resumes_on_the_wire(start->message);
+  if (const auto* start = std::get_if<SendStart>(&action)) {
+    commits_.resumes_on_the_wire(start->message);
+    claims_.starts_on_the_wire(*start);
+  }
   const auto command = command_of(core, action);
   if (!command) return;
   auto decision = commands_.find(*command);

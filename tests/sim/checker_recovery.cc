@@ -26,7 +26,10 @@ void Checker::learn_causes(const CoreEvent& event) {
     if (report.phase == RankPhase::kWedged) learn_of_loss(change->host);
     check_readiness(report);
     if (!is_of_spec(report.process.rank)) return;
-    if (report.end.kind == EndKind::kNone || !is_failure(report.end)) return;
+    // Who serves is there until it is told to end.
+    const bool quit = world_.scenario.spec.meshes[report.process.rank.mesh.value()].serves &&
+                      report.end.kind == EndKind::kExited && !report.end.after_our_signal;
+    if (report.end.kind == EndKind::kNone || (!is_failure(report.end) && !quit)) return;
     const GangId gang = world_.scenario.spec.meshes[report.process.rank.mesh.value()].gang_of(report.process.rank.rank);
     // The last words of one that is over may come after the end of a later one.
     std::optional<Generation>& caused = gangs_[{report.process.rank.mesh, gang}].caused;

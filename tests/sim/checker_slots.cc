@@ -106,7 +106,13 @@ void Checker::check_starts(const Ticket& here, const std::vector<Action>& action
     const auto [before, first] = started_gangs_.try_emplace(gang, generation, here);
     const auto& [started, when] = before->second;
     const bool lost = when.first != here.first && !is_durable(when);
-    if (!first && !lost && started != generation) check_restart(gang.first, gang.second, started, generation);
+    const std::uint64_t life = claims_.life_of(core, gang.first, gang.second);
+    // A slot that is claimed begins anew.
+    const bool anew = std::exchange(gangs_[gang].life, life) != life;
+    if (anew) gangs_[gang] = {.life = life, .begun_at = gangs_[gang].begun_at};
+    check(first || generation >= started, "I4",
+          text("gang ", gang.second.value(), " of mesh ", gang.first.value(), " goes back to an earlier generation"));
+    if (!first && !lost && !anew && started != generation) check_restart(gang.first, gang.second, started, generation);
     if (first || lost || started != generation) {
       before->second = {generation, here};
       gangs_[gang].started_at = world_.scheduler.now();

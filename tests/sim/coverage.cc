@@ -9,6 +9,8 @@ void Coverage::decided(const CoreEvent& event, const std::vector<Action>& action
   if (const auto* change = std::get_if<RankChanged>(&event)) {
     if (change->evidence_at != Instant::never()) note(Seen::kEvidence);
   }
+  if (std::holds_alternative<SlotsClaimed>(event)) note(Seen::kClaimed);
+  if (std::holds_alternative<SlotsLetGo>(event)) note(Seen::kLetGo);
   for (const Action& action : actions) {
     const auto* emitted = std::get_if<EmitEvent>(&action);
     if (emitted == nullptr) continue;

@@ -12,6 +12,7 @@
 
 #include "supervisor/core/state/actions.h"
 #include "supervisor/core/state/events.h"
+#include "supervisor/core/state/job_state.h"
 
 namespace monarch::sim {
 
@@ -21,6 +22,9 @@ enum class Seen : std::uint8_t {
   kCopiedLate,
   kEvidence,
   kErrorFirst,
+  kClaimed,
+  kLetGo,
+  kClaimsReturn,
 };
 
 struct SeenName {
@@ -34,6 +38,9 @@ inline constexpr std::array kSeenNames = {
     SeenName{Seen::kCopiedLate, "output copied after the end was told"},
     SeenName{Seen::kEvidence, "an error written before an end"},
     SeenName{Seen::kErrorFirst, "a cause that was not the first to exit"},
+    SeenName{Seen::kClaimed, "idle slots that were claimed"},
+    SeenName{Seen::kLetGo, "claims that were let go"},
+    SeenName{Seen::kClaimsReturn, "a supervisor that came back to claims"},
 };
 
 using SeenSet = std::bitset<kSeenNames.size()>;
@@ -43,6 +50,9 @@ class Coverage {
   void decided(const CoreEvent& event, const std::vector<Action>& actions);
   // Of a process whose end was told before.
   void copied_late() { note(Seen::kCopiedLate); }
+  void returned(const JobState& state) {
+    if (!state.claims.claims.empty()) note(Seen::kClaimsReturn);
+  }
   SeenSet seen() const { return seen_; }
 
  private:

@@ -6,9 +6,11 @@
 
 #include "tests/sim/checker.h"
 #include "tests/sim/guard.h"
+#include "tests/sim/posts.h"
 #include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
 #include "transport/base/exit_code.h"
+#include "transport/base/text.h"
 #include "transport/wire/messages.h"
 
 namespace monarch::sim {
@@ -80,6 +82,7 @@ void Daemon::on(const HelloWithStash& said) {
   reply.public_key = stash_.public_key;
   reply.keeper_pid = said.hello.keeper_pid;
   reply.inventory.cpus = world_.random.permille(world_.faults().few_cpus) ? 0 : kEnoughCpus;
+  if (world_.posts != nullptr) reply.host_address = text("10.0.0.", host_.id.value());
   worker_.hear_reply(reply);
 }
 
@@ -173,6 +176,8 @@ template <class Message>
 auto as_heard(const Message& message) {
   if constexpr (std::is_constructible_v<decltype(daemon::FrameHeard::message), const Message&>) {
     return message;
+  } else if constexpr (std::is_same_v<Message, ClaimAnswer>) {
+    return daemon::ForPost{.type = number_of<Message>(), .payload = encode_payload(message)};
   } else {
     return daemon::ForKeeper{.type = number_of<Message>(), .payload = encode_payload(message)};
   }
@@ -261,6 +266,16 @@ void Daemon::pass_on(const daemon::ForKeeper& order) {
   const Status taken =
       route({.type = order.type}, order.payload, when<Reserve>(hear), when<Stop>(hear), when<Signal>(hear),
             when<Tell>(hear), when<CommitAnswer>(hear), when<TakeStacks>([](const TakeStacks&) {}));
+  MONARCH_ASSERT(taken.ok());
+}
+
+// As a post reads it. No host here has a vault.
+void Daemon::perform(const daemon::TellServant& action) {
+  const auto* told = std::get_if<daemon::ForPost>(&action.message);
+  if (told == nullptr || world_.posts == nullptr) return;
+  const Status taken =
+      route({.type = told->type}, told->payload,
+            when<ClaimAnswer>([this](const ClaimAnswer& answer) { world_.posts->answered(host_.id, answer); }));
   MONARCH_ASSERT(taken.ok());
 }
 

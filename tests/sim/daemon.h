@@ -88,7 +88,7 @@ class Daemon {
   void perform(const daemon::PersistPromise& action);
   void perform(const daemon::TellKeeper& action);
   void pass_on(const daemon::ForKeeper& order);
-  void perform(const daemon::TellServant& /*action*/) {}  // no host here has one
+  void perform(const daemon::TellServant& action);
   void perform(const daemon::SayHello& action);
   void perform(const daemon::BeatChanged& action);
   void on_report(const RankReport& report);

@@ -6,6 +6,7 @@
 #include "tests/sim/checker.h"
 #include "tests/sim/daemon.h"
 #include "tests/sim/guard.h"
+#include "tests/sim/posts.h"
 #include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
 #include "tests/supervisor/core/state_parts.h"
@@ -59,6 +60,7 @@ void Daemon::beat_if_due() {
     beat.loop_age = std::max(Duration::zero(), now - turn_);
     if (!hangs_ && main_->waiting() == 0) beat.loop_age = Duration::zero();  // an idle loop turns for its pings
     beat.content.ranks = *content_;
+    if (world_.posts != nullptr) beat.content.post = world_.posts->report(host_.id, worker_);
     if (world_.random.permille(world_.faults().lies)) lie(beat);
     if (claims && !later) make_up(beat);
     world_.checker->beats(host_.id, beat);

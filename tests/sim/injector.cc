@@ -7,6 +7,7 @@
 #include "tests/sim/guard.h"
 #include "tests/sim/hang_account.h"
 #include "tests/sim/journal.h"
+#include "tests/sim/posts.h"
 #include "tests/sim/supervisor.h"
 #include "tests/sim/world.h"
 
@@ -32,6 +33,10 @@ void Injector::begin() {
   repeat(faults.pause, [this] { pause(); });
   repeat(faults.holds, [this] { hold(); });
   repeat(faults.drills, [this] { drill(); });
+  if (world_.posts != nullptr) {
+    world_.posts->begin();
+    repeat(faults.post_crash, [this] { world_.posts->crash(); });
+  }
   repeat(faults.disk_full, [this] { disk_full(); });
   operate();
 }
@@ -256,6 +261,7 @@ void Injector::heal() {
   world_.thaw_supervisor();
   if (Supervisor* supervisor = world_.guard->supervisor()) supervisor->unstall();
   world_.disk->set_full(false);
+  if (world_.posts != nullptr) world_.posts->heal();
 }
 
 }  // namespace monarch::sim

@@ -64,6 +64,14 @@ enum class Mutant : std::uint8_t {
   kLoseStep,
   kGrantSuperseded,
   kCountEarlier,
+  kClaimHalfGranted,
+  kClaimLost,
+  kSlotGivenTwice,
+  kClaimDecides,
+  kClaimBeforeDurable,
+  kClaimImpatient,
+  kClaimKept,
+  kClaimStartsBare,
 };
 
 struct MutantName {
@@ -123,6 +131,14 @@ inline constexpr std::array kMutants = {
     MutantName{Mutant::kLoseStep, "lose-step", "step"},
     MutantName{Mutant::kGrantSuperseded, "grant-superseded"},
     MutantName{Mutant::kCountEarlier, "count-earlier", "beat"},
+    MutantName{Mutant::kClaimHalfGranted, "claim-half-granted", "claims", Theme::kClaims},
+    MutantName{Mutant::kClaimLost, "claim-lost", "claims", Theme::kClaims},
+    MutantName{Mutant::kSlotGivenTwice, "slot-given-twice", "claims", Theme::kClaims},
+    MutantName{Mutant::kClaimDecides, "claim-decides", "sidecar", Theme::kClaims},
+    MutantName{Mutant::kClaimBeforeDurable, "claim-before-durable", "claims", Theme::kClaims},
+    MutantName{Mutant::kClaimImpatient, "claim-impatient", "claims", Theme::kClaims},
+    MutantName{Mutant::kClaimKept, "claim-kept", "claims", Theme::kClaims},
+    MutantName{Mutant::kClaimStartsBare, "claim-starts-bare", "claims", Theme::kClaims},
 };
 
 }  // namespace monarch::sim

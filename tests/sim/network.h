@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/sim/kernel.h"
+#include "transport/messages/claim.h"
 #include "transport/messages/rank.h"
 #include "transport/messages/stacks.h"
 #include "transport/messages/vault.h"
@@ -30,7 +31,8 @@ struct Up {
 
 struct Down {
   Term term;
-  std::variant<Ack, Reserve, Start, Stop, Signal, Tell, Shutdown, TakeStacks, CommitAnswer, VaultTable> message;
+  std::variant<Ack, Reserve, Start, Stop, Signal, Tell, Shutdown, TakeStacks, CommitAnswer, ClaimAnswer, VaultTable>
+      message;
 };
 
 class Network {

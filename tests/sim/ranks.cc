@@ -44,8 +44,9 @@ void Ranks::later(const Incarnation& key, Duration wait, std::function<void(Rank
   });
 }
 
-Duration Ranks::run_time() {
-  const Duration longest = world_.scenario.longest_run;
+Duration Ranks::run_time(RankId rank) {
+  const bool idle = world_.scenario.spec.meshes[rank.mesh.value()].idle;
+  const Duration longest = idle ? world_.scenario.slots_run : world_.scenario.longest_run;
   if (longest == Duration::forever()) return Duration::seconds(100'000);
   return world_.random.skewed(Duration::milliseconds(1), longest);
 }
@@ -119,7 +120,7 @@ void Ranks::executed(RankProcess& process, bool fails) {
   plan_commit(key);
   plan_words(key);
   plan_stuck(key);
-  later(key, run_time(), [this, kind, value](RankProcess& p) { fail(p, kind, value); });
+  later(key, run_time(key.rank), [this, kind, value](RankProcess& p) { fail(p, kind, value); });
 }
 
 // It may end before, and then never is.

@@ -106,7 +106,7 @@ class Ranks {
   void end(RankProcess& process, EndKind kind, std::int32_t value);
   void term(RankProcess& process);
   void kill_leader(RankProcess& process);
-  Duration run_time();
+  Duration run_time(RankId rank);
   // ranks_standby.cc
   void executed_beside(RankProcess& process);
   void plan_preparation(const Incarnation& key);

@@ -187,6 +187,7 @@ JobSpec core_spec(JobSpec spec, Mutant mutant) {
     if (mutant == Mutant::kIgnoreDependencies) spec.meshes[i].depends_on.clear();
     if (mutant == Mutant::kRestartForEver) spec.meshes[i].supervision.restart.max = std::nullopt;
     if (mutant == Mutant::kReadyAtOnce) spec.meshes[i].ready.kind = ReadyKind::kExec;
+    if (mutant == Mutant::kClaimDecides && meant[i].idle) spec.meshes[i].sidecar = false;
     if (mutant != Mutant::kSidecarDecides || !meant[i].sidecar) continue;
     spec.meshes[i].sidecar = false;
     // In the same order as before: what is planted is that its end counts.
@@ -225,7 +226,8 @@ Inheritance continued_by(const Scenario& scenario) {
 // Of each eleventh job whose ranks may fail they name steps, and one crashes at the same step again. Nothing is drawn,
 // as above.
 void name_steps(Scenario& scenario) {
-  if (scenario.seed % 11 != 4 || !scenario.faults.any || scenario.theme == Theme::kPauses) return;
+  const bool apart = scenario.theme == Theme::kPauses || scenario.theme == Theme::kClaims;
+  if (scenario.seed % 11 != 4 || !scenario.faults.any || apart) return;
   if (scenario.words == Duration::forever())
     scenario.words = Duration::milliseconds(200) * static_cast<std::int64_t>(1 + scenario.seed % 4);
   const auto mesh = static_cast<std::uint32_t>(scenario.seed / 11 % scenario.spec.meshes.size());

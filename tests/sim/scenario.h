@@ -69,6 +69,7 @@ struct Faults {
   std::uint64_t stuck = 0;                    // ceases to get on, and never ends by itself
   Duration standstill = Duration::forever();  // somebody stops, traces or freezes one, or its disk is away
   Duration drills = Duration::forever();      // somebody injects faults, and says so before
+  Duration post_crash = Duration::forever();  // and another one is started
   // The operator.
   Duration holds = Duration::forever();  // holds, stops and lets go
   Duration operates = Duration::forever();
@@ -100,6 +101,8 @@ struct Scenario {
   Duration commits = Duration::forever();     // between two checkpoints of a rank
   std::uint64_t whole_commits = 0;            // of a thousand, that speak for all of a gang
   std::optional<HostId> insider;              // a host that is somebody else's
+  Duration slots_run = Duration::forever();   // the longest run of a rank of idle slots
+  Duration calm;                              // all is well for as long before anybody stops the job
   bool remote = false;                        // a cut or dead host cannot be reached by its launcher either
   std::uint64_t snapshot_every = 1000;
   Inheritance continues;

@@ -65,6 +65,7 @@ void Supervisor::boot() {
   if (world_.recorder != nullptr) world_.recorder->begun(journal->contents, *core_, now());
   world_.checker->recovered(journal->contents, replayed, *core_, term_);
   open_hangs();
+  open_claims();
   journal_ =
       std::make_unique<Journal>(world_, journal_life_, std::move(journal->writer), [this](const JournalReport& report) {
         send_after(world_.scheduler, kHop, life_, [this, report] { on_journal(report); });
@@ -91,9 +92,11 @@ void Supervisor::begin() {
       to_adopt_.insert(HostId(i));
   }
   watch_health();
+  world_.coverage.returned(core_->state());
   inventory_known_ = false;
   send_after(world_.scheduler, limits::kPingPeriod, life_, [this] { check_inventory(); });
   (void)decide(SupervisorReturned{.term = term_});
+  if (world_.mutant(Mutant::kClaimLost)) forget_claims();
 }
 
 // The guard has named all that it keeps: what it does not know has ended, or never began.

@@ -18,8 +18,10 @@
 
 #include "supervisor/core/beats/beat_book.h"
 #include "supervisor/core/job/job_core.h"
+#include "supervisor/workers/claim_desk.h"
 #include "supervisor/workers/commit_desk.h"
 #include "supervisor/workers/hang_watch.h"
+#include "supervisor/workers/roster_desk.h"
 #include "tests/sim/journal.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/network.h"
@@ -111,6 +113,15 @@ class Supervisor {
   void copy(const RankReport& report);
   void open_commits();
   void answer(HostId host, const CommitAnswer& told);
+  // supervisor_claims.cc
+  void open_claims();
+  bool send_roster(HostId host, const Roster& roster);
+  void hear_post(HostId host, const Beat& beat);
+  void hear_claim(CoreEvent event);
+  void forget_claims();
+  void start_bare(std::vector<Action>& actions) const;
+  void answer(HostId host, ClaimAnswer told);
+  void at(Instant when, std::function<void()> then);
   // supervisor_plants.cc
   bool plant(CoreEvent& event) const;
   RankReport said_of(const RankReport& believed) const;
@@ -146,6 +157,8 @@ class Supervisor {
   Heard heard_;
   std::optional<CommitDesk> commits_;
   std::optional<HangWatch> hangs_;
+  std::optional<RosterDesk> roster_;  // nothing: nobody claims slots
+  std::optional<ClaimDesk> claims_;   // likewise
   std::unique_ptr<Journal> journal_;
   LinkTable table_;
   std::uint64_t last_ticket_ = 0;

@@ -22,6 +22,7 @@ std::uint64_t Supervisor::decide(const CoreEvent& event) {
   world_.note("decide", event.index());
   if (world_.mutant(Mutant::kStaleSnapshot)) old_state_ = encode_job_state(core_->state());
   std::vector<Action> actions = core_->step(event, now());
+  if (world_.mutant(Mutant::kClaimStartsBare)) start_bare(actions);
   AppendRequest request{.ticket = ++last_ticket_, .records = {}};
   request.records.push_back(record(RecordType::kInput, encode_core_event(event)));
   if (world_.recorder != nullptr) world_.recorder->decided(request.records.front().payload, actions, *core_, now());
@@ -53,6 +54,8 @@ std::uint64_t Supervisor::decide(const CoreEvent& event) {
   deadline_.set(due);
   world_.checker->sleeps_until(due, *core_);
   if (finish) perform(*finish);
+  if (roster_ && alive()) roster_->changed();
+  if (claims_ && alive()) claims_->changed();
   return ticket;
 }
 

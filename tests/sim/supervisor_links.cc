@@ -29,6 +29,9 @@ void Supervisor::open_book() {
     world_.note(verdict.health == HostHealth::kSilent ? "silent" : "suspect", verdict.host.value());
     world_.checker->judges(verdict);
   };
+  if (world_.posts != nullptr) {
+    handlers.on_host = [this](HostId host, const Beat& beat) { hear_post(host, beat); };
+  }
   if (world_.scenario.remote) handlers.on_written = [this](const RankReport& report) { copy(report); };
   handlers.on_commit = [this](HostId host, const RankReport& report) { hear_commit(host, report); };
   handlers.on_report = [this](HostId host, const RankReport& report, Instant sent_at) {
@@ -118,5 +121,6 @@ template void Supervisor::send(HostId host, const Stop& message);
 template void Supervisor::send(HostId host, const Shutdown& message);
 template void Supervisor::send(HostId host, const Signal& message);
 template void Supervisor::send(HostId host, const CommitAnswer& message);
+template void Supervisor::send(HostId host, const ClaimAnswer& message);
 
 }  // namespace monarch::sim

@@ -6,6 +6,7 @@
 #include "supervisor/launch/local/local_spec.h"
 #include "tests/sim/random.h"
 #include "tests/sim/scenario.h"
+#include "transport/base/text.h"
 
 namespace monarch::sim {
 
@@ -13,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kSalt = 0x7E3E'0000U;
 constexpr std::uint64_t kPauseEvery = 20;
-constexpr std::size_t kDrawn = kThemes.size() - 2;  // what comes last are these and drills
+constexpr std::size_t kDrawn = kThemes.size() - 3;  // what comes last are these, drills and claims
 
 // For all of the job and each of its meshes.
 template <class Change>
@@ -291,6 +292,70 @@ void drills(Random& random, Scenario& scenario) {
   faults.slow_sync = random.below(300);
 }
 
+// On hosts of their own, or on those of what decides about the job.
+void add_slots(Random& random, JobSpec& spec) {
+  MeshSpec mesh = spec.meshes.front();
+  mesh.name = text("slots", spec.meshes.size());
+  mesh.sidecar = mesh.idle = mesh.serves = true;
+  mesh.depends_on.clear();
+  mesh.gang = {.scope = GangScope::kEach};
+  auto hosts = static_cast<std::uint32_t>(random.between(1, 4));
+  mesh.like = random.one_in(2) ? std::optional(MeshId(0)) : std::nullopt;
+  if (mesh.like) hosts = std::min(hosts, spec.meshes.front().hosts());
+  mesh.dims = {{"host", hosts}, {"gpu", static_cast<std::uint32_t>(random.between(1, 4))}};
+  mesh.claims.trusts_job = random.one_in(2);
+  mesh.claims.env = {"CLAIM", "OF_*"};
+  mesh.supervision.restart.max = static_cast<std::uint32_t>(random.below(4));
+  mesh.supervision.restart.backoff = Duration::milliseconds(random.between(1, 2'000));
+  mesh.supervision.restart.backoff_max = mesh.supervision.restart.backoff * 4;
+  if (random.one_in(4)) mesh.supervision.reallocate.max = static_cast<std::uint32_t>(random.below(3));
+  spec.meshes.push_back(std::move(mesh));
+}
+
+void claims(Random& random, Scenario& scenario) {
+  lasts(random, scenario);
+  scenario.faults_until = Duration::seconds(random.between(60, 240));
+  scenario.spec.calls = true;
+  each_policy(scenario.spec, [&](Supervision& policy) {
+    policy.orphan = OrphanPolicy::kHold;
+    policy.restart.max = std::nullopt;
+    policy.restart.backoff = Duration::milliseconds(random.between(1, 500));
+    policy.restart.backoff_max = policy.restart.backoff * 4;
+    policy.reallocate = {.max = std::nullopt};
+  });
+  for (MeshSpec& mesh : scenario.spec.meshes) mesh.stop.grace = std::min(mesh.stop.grace, Duration::seconds(5));
+  add_slots(random, scenario.spec);
+  if (random.one_in(4)) add_slots(random, scenario.spec);
+  has_pool(random, scenario.spec, static_cast<std::uint32_t>(random.below(3)), 4);
+  scenario.remote = random.one_in(2);
+  scenario.longest_run = random.one_in(4) ? Duration::seconds(random.between(60, 300)) : Duration::forever();
+  scenario.slots_run = Duration::seconds(random.between(5, 200));
+  scenario.calm = Duration::seconds(150);
+  Faults& faults = scenario.faults;
+  faults = Faults{.any = true};
+  faults.fails = random.below(300);
+  faults.exec_fails = random.one_in(3) ? random.below(100) : 0;
+  faults.never_ready = random.one_in(3) ? random.below(100) : 0;
+  faults.deaf = random.below(300);
+  faults.post_crash = Duration::seconds(random.between(5, 60));
+  if (!random.one_in(4)) faults.supervisor_crash = Duration::seconds(random.between(4, 40));
+  if (random.one_in(2)) faults.daemon_crash = Duration::seconds(random.between(5, 60));
+  if (random.one_in(2)) faults.keeper_kill = Duration::seconds(random.between(20, 120));
+  if (random.one_in(2)) faults.freeze = Duration::seconds(random.between(15, 90));
+  if (random.one_in(3)) faults.cut = Duration::seconds(random.between(10, 60));
+  if (random.one_in(3)) faults.reconnect = Duration::seconds(random.between(5, 60));
+  if (random.one_in(4)) faults.power_loss = Duration::seconds(random.between(60, 200));
+  if (random.one_in(4)) faults.supervisor_stall = Duration::seconds(random.between(5, 60));
+  if (random.one_in(4)) faults.supervisor_freeze = Duration::seconds(random.between(20, 120));
+  if (random.one_in(4)) faults.operates = Duration::seconds(random.between(2, 20));
+  faults.stops = faults.foresees = 80;
+  faults.drop = random.below(200);
+  faults.duplicate = random.below(300);
+  faults.slow = random.below(300);
+  faults.slow_by = Duration::milliseconds(random.between(10, 2'000));
+  faults.slow_sync = random.below(300);
+}
+
 }  // namespace
 
 std::optional<Theme> theme_named(std::string_view name) {
@@ -305,6 +370,7 @@ Theme theme_of(std::uint64_t seed) {
   // Little happens in it: a few are enough.
   if (seed % kPauseEvery == kPauseEvery / 2) return Theme::kPauses;
   if (seed % kPauseEvery == kPauseEvery * 3 / 4) return Theme::kDrills;
+  if (seed % kPauseEvery == kPauseEvery / 4) return Theme::kClaims;
   return kThemes[static_cast<std::size_t>(random.below(kDrawn))].theme;
 }
 
@@ -325,6 +391,7 @@ void apply_theme(Theme theme, Scenario& scenario) {
     case Theme::kCommits: return commits(random, scenario);
     case Theme::kPauses: return pauses(random, scenario);
     case Theme::kDrills: return drills(random, scenario);
+    case Theme::kClaims: return claims(random, scenario);
   }
 }
 

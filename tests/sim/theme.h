@@ -28,6 +28,7 @@ enum class Theme : std::uint8_t {
   kCommits,      // ranks commit checkpoints, also those whose generation is over, and supervisors die in between
   kPauses,       // everything stands still together, and goes on; nothing else happens
   kDrills,  // a drill kills ranks and hosts and says so, while others die of their host, and supervisors of nothing
+  kClaims,  // processes claim idle slots and let them go, come and go, while posts, supervisors and hosts fail
 };
 
 struct ThemeName {
@@ -49,6 +50,7 @@ inline constexpr std::array kThemes = {
     ThemeName{Theme::kCommits, "commits"},
     ThemeName{Theme::kPauses, "pauses"},
     ThemeName{Theme::kDrills, "drills"},
+    ThemeName{Theme::kClaims, "claims"},
 };
 
 std::optional<Theme> theme_named(std::string_view name);

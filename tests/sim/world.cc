@@ -7,6 +7,7 @@
 #include "tests/sim/guard.h"
 #include "tests/sim/injector.h"
 #include "tests/sim/journal.h"
+#include "tests/sim/posts.h"
 #include "tests/sim/supervisor.h"
 #include "tests/supervisor/core/state_parts.h"
 #include "transport/base/text.h"
@@ -78,6 +79,9 @@ World::World(const Scenario& the_scenario, bool print, Recorder* the_recorder)
   checker = std::make_unique<Checker>(*this);
   guard = std::make_unique<Guard>(*this);
   injector = std::make_unique<Injector>(*this);
+  const auto& meshes = scenario.spec.meshes;
+  const bool any_idle = std::any_of(meshes.begin(), meshes.end(), [](const MeshSpec& mesh) { return mesh.idle; });
+  if (any_idle) posts = std::make_unique<Posts>(*this);
 }
 
 World::~World() = default;
@@ -124,15 +128,16 @@ void World::simulate() {
   guard->begin();
   injector->begin();
   checker->watch_detection();
+  if (posts != nullptr) checker->watch_claims();
   run_until(Instant() + scenario.faults_until);
   healed_ = true;
   note("healed");
   injector->heal();
   checker->healed();
   watch_stop(std::nullopt);
-  Duration bound = scenario.spec.start_timeout + kEndMargin;
+  Duration bound = scenario.spec.start_timeout + scenario.calm + kEndMargin;
   if (scenario.longest_run == Duration::forever()) {
-    const Duration when = random.between(Duration::zero(), kStopWindow);
+    const Duration when = scenario.calm + random.between(Duration::zero(), kStopWindow);
     bound = bound + kStopWindow;
     scheduler.after(when, [this] { stop_again(); });
   } else {

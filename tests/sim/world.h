@@ -26,6 +26,7 @@ class Checker;
 class Guard;
 class Supervisor;
 class Injector;
+class Posts;
 class Disk;
 class Recorder;
 
@@ -112,6 +113,7 @@ class World {
   std::unique_ptr<Checker> checker;
   std::unique_ptr<Guard> guard;
   std::unique_ptr<Injector> injector;
+  std::unique_ptr<Posts> posts;  // nothing: nobody claims slots
   Coverage coverage;
 
  private:
