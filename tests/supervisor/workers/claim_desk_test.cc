@@ -139,7 +139,7 @@ TEST_F(ClaimDeskTest, WaitsForTheRecordOfWhatItHasDecidedLast) {
   undurable_[0]();
   EXPECT_EQ(sent(), Texts{}) << "that was the claim before";
   undurable_[1]();
-  EXPECT_EQ(sent(), Texts{"1: fake 0 1 2"});
+  EXPECT_EQ(sent(), Texts{"1: trainer 0 1 2"});
 }
 
 TEST_F(ClaimDeskTest, ClaimsOnceHoweverOftenItIsAsked) {
