@@ -15,6 +15,7 @@
 #include "supervisor/doctor/host_findings.h"
 #include "supervisor/doctor/host_rows.h"
 #include "supervisor/doctor/machine_checks.h"
+#include "supervisor/doctor/python_checks.h"
 #include "supervisor/doctor/run_checks.h"
 #include "supervisor/doctor/spec_checks.h"
 #include "supervisor/doctor/state_checks.h"
@@ -79,6 +80,7 @@ std::vector<Check> local_checks(const Context& context) {
       {.name = "processors", .run = [=] { return doctor::check_processors(places); }},
       {.name = "GPUs", .run = [=] { return doctor::check_gpus(places); }},
       {.name = "RDMA", .run = [=] { return doctor::check_rdma(places); }},
+      {.name = "python", .run = [] { return doctor::check_python(); }},
   };
 }
 

@@ -1,6 +1,7 @@
 """`monarch doctor` on this machine: what it says of places, of a spec and of what crashed jobs left; its exit codes."""
 
 import os
+import shutil
 import signal
 import socket
 
@@ -17,7 +18,7 @@ class Doctor(jobs.JobTest):
         done, found = self.findings()
         for check in ("libzmq", "monarch-worker", "version", "state directory", "runtime directory", "earlier jobs",
                       "sockets", "loopback", "containment", "stack dumps", "open files (ulimit -n)", "shared memory", "clock source",
-                      "processors", "GPUs", "RDMA"):
+                      "processors", "GPUs", "RDMA", "python"):
             self.assertTrue(check in found or any(c.startswith(check) for c in found), (check, done))
         for finding in done.json():
             self.assertEqual((finding["v"], finding["type"]), (1, "finding"))
@@ -29,6 +30,26 @@ class Doctor(jobs.JobTest):
         self.assertRegex(table.out, r"\ACHECK +STATE +FOUND\n")
         self.assertRegex(table.err, r"monarch: \d+ findings: \d+ failed, \d+ warnings?, \d+ notes?\n")
         self.assert_nothing_left()
+
+    def test_it_says_whose_package_python_imports(self):
+        python = {"PYTHONPATH": harness.MODULES, "PATH": "/usr/bin:/bin"}
+        ours = self.findings(env=python)[1]["python"]
+        self.assertEqual((ours["health"], ours["found"]), ("fine", f"/usr/bin/python3 imports ours, {harness.MODULES}/monarch"))
+        # One that has the same name, alone and in one folder with ours: its actors are a folder, which Python prefers.
+        for mixed in (False, True):
+            other = self.path(f"other-{mixed}")
+            if mixed:
+                shutil.copytree(harness.MODULES, other)
+            os.makedirs(os.path.join(other, "monarch", "actor"))
+            for name in ("monarch", "monarch/actor"):
+                with open(os.path.join(other, name, "__init__.py"), "a", encoding="utf-8"):
+                    pass
+            done, found = self.findings(env={**python, "PYTHONPATH": other})
+            self.assertEqual(found["python"]["health"], "note", done)
+            self.assertEqual(found["python"]["found"], f"/usr/bin/python3 imports another package monarch, {other}/monarch")
+            self.assertIn("PYTHONPATH=$(monarch python)", found["python"]["fix"])
+        without = self.findings(env={"PATH": self.path("work")})[1]["python"]
+        self.assertEqual((without["health"], without["found"]), ("fine", "no python3 in PATH"))
 
     def test_a_place_that_cannot_hold_jobs_fails(self):
         os.mkdir(self.path("open"), 0o777)
