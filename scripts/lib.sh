@@ -20,7 +20,7 @@ packages_process=(procps strace gdb python3-torch python3-numpy python3-jsonsche
 packages_cluster=(openssh-server openssh-client iproute2 util-linux procps nftables python3-msgpack slurmctld slurmd
   slurm-client munge)
 packages_cli=(tmux zsh fish)
-packages_package=(debootstrap util-linux iproute2)
+packages_package=(debootstrap util-linux iproute2 python3-venv)
 packages_bench=(iperf3 python3-venv strace)
 packages_rxe=(qemu-system-x86 cpio)
 packages_torchft=(procps python3-venv)

@@ -40,7 +40,7 @@ SUITES = {
     "slurm-long": ("what Slurm itself does, and waits as long as its own; as root", [("build", ["slurm-long"], {})]),
     "torchft": ("configs/torchft.yaml with the real torchft, and tensors of FSDP2, from PyPI", [("build", ["torchft"], {})]),
     "cli": ("commands: stdout, stderr and status", [("build", ["cli"], {})]),
-    "package": ("the tarball in a minimal Debian root, and uninstalling", [("build", ["package"], {})]),
+    "package": ("the tarball in a minimal Debian root, the wheel in a fresh virtual environment, and uninstalling", [("build", ["package"], {})]),
     "rxe": ("the verbs lane on real libibverbs, in a QEMU guest with soft-RoCE", [("build", ["rxe"], {})]),
     "lint": ("house rules", [("build", ["lint"], {})]),
     "fuzz": ("every parser over its corpus", [("build", ["fuzz"], {})]),
