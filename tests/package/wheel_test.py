@@ -118,6 +118,11 @@ class Wheel(jobs.JobTest):
         self.assertEqual((printed.status, printed.out), (0, f"{venv}/share/monarch/python\n"), printed)
         ran = self.run_there(sys.executable, program, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": printed.out.strip()})
         self.assertEqual((ran.status, ran.out), (0, f"[42, 42]\n{venv}/share/monarch/python/monarch/__init__.py\n"), ran)
+        # A folder that is no environment.
+        target = self.path("work", "target")
+        self.assertEqual(self.run_there("pip", "install", "--quiet", "--target", target, self.wheel).status, 0)
+        ran = self.run_there(sys.executable, program, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": target})
+        self.assertEqual((ran.status, ran.out), (0, f"[42, 42]\n{target}/monarch/__init__.py\n"), ran)
         self.assert_nothing_left()
         gone = self.run_there("pip", "uninstall", "--quiet", "--yes", "monarch-run")
         self.assertEqual((gone.status, self.files(venv)), (0, before), gone)

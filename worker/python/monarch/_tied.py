@@ -41,9 +41,10 @@ def command():
     named = os.environ.get("MONARCH_COMMAND")
     if named:
         return named
-    # The one that this package came with: of where it is installed, of a build tree, of a virtual environment.
+    # The one that this package came with: of where it is installed, of a build tree, of pip's --target, of a virtual environment.
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    for folder in (os.path.join(package, "..", "..", "..", "bin"), os.path.join(package, "..", "..", "cli"), sysconfig.get_path("scripts")):
+    for folder in (os.path.join(package, "..", "..", "..", "bin"), os.path.join(package, "..", "..", "cli"), os.path.join(package, "bin"),
+                   sysconfig.get_path("scripts")):
         beside = os.path.normpath(os.path.join(folder, "monarch"))
         if os.access(beside, os.X_OK) and os.path.isfile(beside):
             return beside
