@@ -1,5 +1,5 @@
-// A controller in C++ that drives the actors of tests/process/python/scorer.py: it names their endpoints by a class that
-// it has of them.
+// A controller in C++ that drives the actors of tests/process/python/scorer.py: it names their endpoints by a class
+// that it has of them.
 
 #include <monarch/controller.hpp>
 

@@ -52,14 +52,13 @@ TEST(BuildActors, OfPythonAreWordsOfAProgram) {
   EXPECT_EQ(mesh.program,
             (std::vector<std::string>{"python3", "-m", "monarch.rank", "--actor", "s", "--file", "/home/u/job/lib/s.py",
                                       "--class", "S", "--args", R"x({"a":"\u0024(self.rank)","n":3})x", "--actor", "m",
-                                      "--module", "pkg.m", "--class", "A.B"
-}));
-EXPECT_EQ(mesh.ready.kind, ReadyKind::kNotify);
-EXPECT_TRUE(mesh.serves);
-EXPECT_TRUE(job.calls);
-const JobSpec written = job_of(around_mesh("    dims: {x: 1}\n    program: [python3.12, -m, monarch.rank]\n"));
-EXPECT_TRUE(written.meshes.at(0).serves);
-EXPECT_TRUE(written.calls);
+                                      "--module", "pkg.m", "--class", "A.B"}));
+  EXPECT_EQ(mesh.ready.kind, ReadyKind::kNotify);
+  EXPECT_TRUE(mesh.serves);
+  EXPECT_TRUE(job.calls);
+  const JobSpec written = job_of(around_mesh("    dims: {x: 1}\n    program: [python3.12, -m, monarch.rank]\n"));
+  EXPECT_TRUE(written.meshes.at(0).serves);
+  EXPECT_TRUE(written.calls);
 }
 
 TEST(BuildActors, AControllerIsAMeshOfOneRankOnTheFirstHost) {
