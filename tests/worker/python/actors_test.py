@@ -86,13 +86,13 @@ class Calls(ActorTest):
     def test_ports(self):
         port, receiver = Channel.open()
         port.send({"a": 1})
-        self.assertEqual(receiver.recv().get(timeout=5), {"a": 1})
+        self.assertEqual(receiver.recv().get(timeout=60), {"a": 1})
         port.exception(KeyError("k"))
         with self.assertRaises(KeyError):
-            receiver.recv().get(timeout=5)
+            receiver.recv().get(timeout=60)
         port, receiver = Channel.open_ranked()
         send(self.workers.same, ("v",), {}, port)
-        self.assertEqual(sorted(receiver.recv().get(timeout=5) for _ in range(2)), [(0, "v"), (1, "v")])
+        self.assertEqual(sorted(receiver.recv().get(timeout=60) for _ in range(2)), [(0, "v"), (1, "v")])
 
     def test_actors_of_this_process_and_the_one_controller_of_all(self):
         here = this_proc().spawn("here", things.Worker)
@@ -105,16 +105,16 @@ class Calls(ActorTest):
         napping, second = self.one.nap.call_one(0.1), self.one.add.call_one(1)
         second.cancel()
         with self.assertRaises(SupervisionError):
-            second.get(timeout=5)
+            second.get(timeout=60)
         self.assertEqual(napping.get(), 0.1)
 
     def test_one_that_is_busy_is_asked_again(self):
         with self.post.lock:
             self.post.busy = 2
-        self.assertEqual(self.one.same.call_one(5).get(timeout=5), 5)
+        self.assertEqual(self.one.same.call_one(5).get(timeout=60), 5)
         with self.post.lock:
             self.post.busy = 3
-        self.assertEqual([one.get(timeout=5) for one in self.workers.same.stream(6)], [6, 6])
+        self.assertEqual([one.get(timeout=60) for one in self.workers.same.stream(6)], [6, 6])
 
     def test_64_mib_there_and_back(self):
         data = bytearray(64 << 20)
@@ -168,17 +168,17 @@ class Calls(ActorTest):
 
     def test_what_is_stopped_is_called_no_more(self):
         brief = self.procs.spawn("brief", things.Worker)
-        brief.stop().get(timeout=5)
+        brief.stop().get(timeout=60)
         with self.assertRaisesRegex(SupervisionError, "brief.add: actor mesh brief was stopped: stopped by client"):
             brief.slice(g=0).add.call_one(1)
 
     def test_a_constructor_that_raises_on_some_ranks(self):
         half = self.procs.spawn("half", things.Half)
-        self.assertEqual(half.slice(g=0).hi.call_one().get(timeout=5), "hi")
+        self.assertEqual(half.slice(g=0).hi.call_one().get(timeout=60), "hi")
         with self.assertRaisesRegex(SupervisionError, "half.hi .'g': 1/2.: actor half has failed:(.|\n)*ValueError: an odd rank"):
-            half.hi.call().get(timeout=5)
+            half.hi.call().get(timeout=60)
         with self.assertRaisesRegex(ActorError, "an odd rank"):
-            half.initialized.get(timeout=5)
+            half.initialized.get(timeout=60)
         until(lambda: self.told)
         self.assertEqual((self.told[0].ranks, self.told[0].mesh_name), ([1], "half"))
         self.told.clear()
@@ -204,63 +204,63 @@ class Failures(ActorTest):
         self.assertEqual(list(workers.env.call("BED").get().values()), ["0", "1", "2"])
         self.assertEqual(list(workers.processors.call().get().values()), [[0]] * 3)
         with self.assertRaisesRegex(SupervisionError, "workers.die: killed by SIGKILL"):
-            workers.slice(bed=1).die.call_one().get(timeout=5)
+            workers.slice(bed=1).die.call_one().get(timeout=60)
         until(lambda: self.told)
         failure, = self.told
         self.told.clear()
         self.assertEqual((failure.mesh_name, failure.ranks, failure.signal, failure.exit_code, failure.host), ("workers", [1], "SIGKILL", None, "v1"))
-        self.assertEqual([workers.slice(bed=k).same.call_one(k).get(timeout=5) for k in (0, 2)], [0, 2])
-        procs.stop().get(timeout=5)
+        self.assertEqual([workers.slice(bed=k).same.call_one(k).get(timeout=60) for k in (0, 2)], [0, 2])
+        procs.stop().get(timeout=60)
         with self.assertRaisesRegex(SupervisionError, "process mesh anon was stopped: stopped by client"):
             procs.spawn("w", things.Worker)
         again = this_host().spawn_procs({"bed": 6})
-        self.assertEqual(len(again.spawn("w", things.Worker).add.call(1).get(timeout=5)), 6)
-        again.stop().get(timeout=5)
+        self.assertEqual(len(again.spawn("w", things.Worker).add.call(1).get(timeout=60)), 6)
+        again.stop().get(timeout=60)
 
     def test_an_actor_claims_and_hears_of_what_it_loses(self):
         home = this_host().spawn_procs({"g": 1})
         parent = home.spawn("parent", things.Parent)
         one = parent.slice(g=0)
-        self.assertEqual(one.claim.call_one(2).get(timeout=5), [6, 6])
-        self.assertEqual(one.lose.call_one(1).get(timeout=5), "SupervisionError")
-        until(lambda: one.heard.call_one().get(timeout=5))
-        self.assertEqual(one.heard.call_one().get(timeout=5), [([1], "SIGKILL", None, "v1")])
+        self.assertEqual(one.claim.call_one(2).get(timeout=60), [6, 6])
+        self.assertEqual(one.lose.call_one(1).get(timeout=60), "SupervisionError")
+        until(lambda: one.heard.call_one().get(timeout=60))
+        self.assertEqual(one.heard.call_one().get(timeout=60), [([1], "SIGKILL", None, "v1")])
         self.assertEqual(self.told, [])
-        home.stop().get(timeout=5)
+        home.stop().get(timeout=60)
 
     def test_a_process_is_made_again_with_its_actors(self):
         procs = this_host().spawn_procs({"g": 2}, restart=1, bootstrap=things.prepare)
         workers = procs.spawn("workers", things.Worker, 5)
         one = workers.slice(g=1)
-        self.assertEqual(one.add.call_one(1).get(timeout=5), 6)
+        self.assertEqual(one.add.call_one(1).get(timeout=60), 6)
         with self.assertRaisesRegex(SupervisionError, "killed by SIGKILL"):
-            one.die.call_one().get(timeout=5)
-        self.assertEqual(one.add.call_one(1).get(timeout=5), 6)  # it is a new one
-        self.assertEqual(list(workers.env.call("SET").get(timeout=5).values()), ["yes", "yes"])
+            one.die.call_one().get(timeout=60)
+        self.assertEqual(one.add.call_one(1).get(timeout=60), 6)  # it is a new one
+        self.assertEqual(list(workers.env.call("SET").get(timeout=60).values()), ["yes", "yes"])
         self.assertEqual(self.told, [])
         with self.assertRaises(SupervisionError):
-            one.die.call_one().get(timeout=5)
+            one.die.call_one().get(timeout=60)
         until(lambda: self.told)
         self.told.clear()
         with self.assertRaisesRegex(SupervisionError, r"made again 1 times, as spawn_procs\(restart=1\) says"):
             one.add.call_one(1)
-        self.assertEqual(workers.slice(g=0).add.call_one(1).get(timeout=5), 6)
-        procs.stop().get(timeout=5)
+        self.assertEqual(workers.slice(g=0).add.call_one(1).get(timeout=60), 6)
+        procs.stop().get(timeout=60)
 
     def test_part_of_a_claim_is_ended_and_the_rest_goes_on(self):
         procs = this_host().spawn_procs({"g": 2})
         workers = procs.spawn("workers", things.Worker)
-        workers.add.call(1).get(timeout=5)
-        procs.slice(g=0).stop().get(timeout=5)
-        self.assertEqual(workers.slice(g=1).add.call_one(1).get(timeout=5), 2)
-        procs.stop().get(timeout=5)
+        workers.add.call(1).get(timeout=60)
+        procs.slice(g=0).stop().get(timeout=60)
+        self.assertEqual(workers.slice(g=1).add.call_one(1).get(timeout=60), 2)
+        procs.stop().get(timeout=60)
         self.assertEqual(self.told, [])
 
 
 class Over(ActorTest):
     def test_nothing_is_called_after_the_context_was_shut_down(self):
         here = this_proc().spawn("here", things.Worker)
-        self.assertEqual(here.add.call_one(1).get(timeout=5), 1)
+        self.assertEqual(here.add.call_one(1).get(timeout=60), 1)
         actor.shutdown_context().get()
         with self.assertRaisesRegex(RuntimeError, r"shutdown_context\(\) was called: this process calls nothing any more"):
             here.add.call_one(1)

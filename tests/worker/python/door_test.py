@@ -162,7 +162,7 @@ class Calls(DoorTest):
             with self.assertRaises(ValueError):
                 future.get(timeout=wrong)
         connection.answer(connection.hear()[1][0], 0, b"\x07")
-        self.assertEqual((future.get(timeout=5), future.get()), (b"\x07", b"\x07"))
+        self.assertEqual((future.get(timeout=60), future.get()), (b"\x07", b"\x07"))
 
     def test_two_threads_wait_and_one_reads(self):
         caller, connection = self.caller()
