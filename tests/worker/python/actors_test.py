@@ -15,7 +15,7 @@ from monarch.actor import (Accumulator, ActorError, Channel, Endpoint, Extent, F
 from small_post import SmallPost
 
 
-def until(what, seconds=5.0):
+def until(what, seconds=60.0):
     end = time.monotonic() + seconds
     while not what():
         if time.monotonic() > end:

@@ -16,40 +16,59 @@ ANSWERS, LET_GO, FREE, WISH, GRANTED = 158, 159, 170, 171, 172
 SECONDS = 10
 
 
-class FakePost:
-    """Comes with a folder of its own; `connections` are those that have said hello, in order."""
+class Door:
+    """A socket in a folder of its own; `on_connection(socket)` is called for each that comes, in a thread of the door's."""
 
-    def __init__(self, version=4, guest=7):
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = os.path.join(self.folder.name, "post")
-        self.version, self.guest = version, guest
-        self.connections = queue.Queue()
-        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.listener.bind(self.path)
-        self.listener.listen()
-        threading.Thread(target=self._accept, daemon=True).start()
+    def __init__(self, on_connection):
+        self._folder, self._on_connection = tempfile.TemporaryDirectory(), on_connection
+        self.folder = self._folder.name
+        self.path = os.path.join(self.folder, "post")
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._listener.bind(self.path)
+        self._listener.listen()
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._thread.start()
 
     def _accept(self):
         while True:
             try:
-                one, _ = self.listener.accept()
+                one, _ = self._listener.accept()
             except OSError:
                 return
-            connection = Connection(one)
-            kind, hello, _ = connection.hear()
-            connection.hello = hello
-            welcome = [min(self.version, hello[0]), "v1", [["p", [["gpu", 4]], 1]], 1024, 1 << 28, 64 << 20, "", 0, 0]
-            if self.version >= 4:
-                welcome += [self.guest if hello[4] and not hello[1] else 0, 64 << 20]
-            connection.say(WELCOME, welcome)
-            self.connections.put(connection)
+            self._on_connection(one)
+
+    def close(self):
+        # Its number may be another listener's at once: nobody accepts there any more.
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._listener.close()
+        self._folder.cleanup()
+
+
+class FakePost:
+    """`connections` are those that have said hello, in order."""
+
+    def __init__(self, version=4, guest=7):
+        self.version, self.guest = version, guest
+        self.connections = queue.Queue()
+        self.door = Door(self._welcome)
+        self.path = self.door.path
+
+    def _welcome(self, one):
+        connection = Connection(one)
+        kind, hello, _ = connection.hear()
+        connection.hello = hello
+        welcome = [min(self.version, hello[0]), "v1", [["p", [["gpu", 4]], 1]], 1024, 1 << 28, 64 << 20, "", 0, 0]
+        if self.version >= 4:
+            welcome += [self.guest if hello[4] and not hello[1] else 0, 64 << 20]
+        connection.say(WELCOME, welcome)
+        self.connections.put(connection)
 
     def connection(self):
         return self.connections.get(timeout=SECONDS)
 
     def close(self):
-        self.listener.close()
-        self.folder.cleanup()
+        self.door.close()
 
 
 class Connection:

@@ -2,13 +2,11 @@
 a job. It knows no limits, no other hosts and no journal."""
 
 import os
-import socket
 import subprocess
 import sys
-import tempfile
 import threading
 
-from fake_post import (ANSWER, ANSWERS, CALL, CANCEL, DELIVER, FAILURE, GRANTED, OVER, REPLY, TAKE_BACK, WELCOME, WISH, Connection)
+from fake_post import (ANSWER, ANSWERS, CALL, CANCEL, DELIVER, FAILURE, GRANTED, OVER, REPLY, TAKE_BACK, WELCOME, WISH, Connection, Door)
 
 PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "worker", "python")
 GUESTS = "@guests"
@@ -19,40 +17,26 @@ class SmallPost:
     """`meshes`: name of an idle mesh: its number of slots; those whose name ends with _again start their dead anew."""
 
     def __init__(self, **meshes):
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = os.path.join(self.folder.name, "post")
         self.meshes = meshes
         self.lock = threading.RLock()
         self.serving, self.watching, self.early = {}, [], {}
         self.processes, self.generations, self.claims = {}, {}, {}
         self.deliveries, self.calls, self.guests, self.number = {}, {}, 0, 0
         self.is_over, self.busy = False, 0  # so many calls are refused as busy
-        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.listener.bind(self.path)
-        self.listener.listen()
-        self.thread(self.accept)
+        self.door = Door(lambda one: self.thread(self.talk, Connection(one)))
+        self.path = self.door.path
 
     def thread(self, run, *args):
         threading.Thread(target=run, args=args, daemon=True).start()
 
     def close(self):
         self.is_over = True
-        self.listener.close()
         with self.lock:
             processes = list(self.processes.values())
         for one in processes:
             one.kill()
             one.wait()
-        self.folder.cleanup()
-
-    def accept(self):
-        while True:
-            try:
-                one, _ = self.listener.accept()
-            except OSError:
-                return
-            one.settimeout(None)
-            self.thread(self.talk, Connection(one))
+        self.door.close()
 
     def talk(self, connection):
         connection.socket.settimeout(None)
@@ -177,7 +161,7 @@ class SmallPost:
                 return connection.say(GRANTED, [number, "%d slots of mesh %s are wanted, and %d are idle" % (count, mesh, len(idle)), "", []])
             self.claims[key] = [(mesh, rank) for rank in idle[:count]]
             for k, place in enumerate(self.claims[key]):
-                self.start(place, program, workdir or self.folder.name, {**env, **(rank_env[k] if rank_env else {})})
+                self.start(place, program, workdir or self.door.folder, {**env, **(rank_env[k] if rank_env else {})})
         return connection.say(GRANTED, [number, "", mesh, [rank for _, rank in self.claims[key]]])
 
     def start(self, place, program, workdir, env):

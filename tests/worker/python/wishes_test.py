@@ -50,7 +50,7 @@ class Wishes(unittest.TestCase):
         ended = self.caller.wishes.let_go(1)
         self.assertEqual(self.heard(), [2, owner, 1, NOTHING])
         self.connection.say(GRANTED, [2, "", "", []])
-        self.caller.wishes.wait(ended, 5)
+        self.caller.wishes.wait(ended, 60)
 
     def test_why_not_is_what_is_raised(self):
         thread, got = self.claim()
@@ -73,7 +73,7 @@ class Wishes(unittest.TestCase):
 
     def test_one_that_is_awaited_goes_on_at_the_next_post(self):
         async def wait():
-            await asyncio.wait_for(_host.future_of_all([self.caller.wishes.let_go(9)]).as_asyncio(), 5)
+            await asyncio.wait_for(_host.future_of_all([self.caller.wishes.let_go(9)]).as_asyncio(), 60)
 
         def answer():
             self.heard()
