@@ -1,6 +1,6 @@
 #include "supervisor/doctor/python_checks.h"
 
-#include <filesystem>
+#include <string>
 
 #include "transport/base/text.h"
 #include "transport/process/run_program.h"
@@ -11,29 +11,32 @@ namespace {
 
 constexpr Duration kPythonPatience = Duration::seconds(4);  // less than all checks have together
 
-// Two lines: the interpreter, and the folder of the package, or nothing. The package is only found, not imported: torch
-// takes seconds. The working directory is no place of a program's.
+// Lines: the interpreter, whether the package is ours, and its folder, or nothing. It is found, and not imported: torch
+// takes seconds. The working directory is no place of a program's. Python takes a folder `actor` before a file
+// `actor.py`: where both packages were installed into one folder it imports the actors of the other.
 constexpr const char* kWhosePackage = R"(
-import importlib.util, sys
+import importlib.util, os, sys
 sys.path = [path for path in sys.path if path]
 found = importlib.util.find_spec("monarch")
-print(sys.executable)
-print(next(iter(found.submodule_search_locations or [found.origin]), "") if found else "")
+folder = next(iter(found.submodule_search_locations or [found.origin]), "") if found else ""
+has = lambda *names: os.path.exists(os.path.join(folder, *names))
+ours = has("_tied.py") and not has("actor", "__init__.py")
+print(sys.executable, ours, folder, sep="\n")
 )";
 
-// Python takes a folder `actor` before a file `actor.py`: where both packages were installed into one folder it imports
-// the actors of the other.
-bool is_ours(const std::filesystem::path& folder) {
-  std::error_code unreadable;
-  return std::filesystem::exists(folder / "_tied.py", unreadable) &&
-         !std::filesystem::exists(folder / "actor" / "__init__.py", unreadable);
+// Up to the next newline; they are taken away.
+std::string take_line(std::string& said) {
+  const std::size_t newline = said.find('\n');
+  std::string line = said.substr(0, newline);
+  said.erase(0, newline == std::string::npos ? newline : newline + 1);
+  return line;
 }
 
 }  // namespace
 
 Findings check_python() {
   const std::string check = "python";
-  const auto said = run_program({"python3", "-c", kWhosePackage}, {.deadline = kPythonPatience});
+  auto said = run_program({"python3", "-c", kWhosePackage}, {.deadline = kPythonPatience});
   if (!said.ok() && said.error().code == ErrorCode::kNotFound) return {{.check = check, .found = "no python3 in PATH"}};
   if (!said.ok()) {
     return {{.check = check,
@@ -42,12 +45,11 @@ Findings check_python() {
              .means = "programs of Python do not start",
              .fix = "install Python anew, or put another python3 first in PATH"}};
   }
-  const std::size_t newline = said->find('\n');
-  const std::string python = printable(said->substr(0, newline));
-  std::string folder = newline == std::string::npos ? std::string() : said->substr(newline + 1);
-  while (folder.ends_with('\n')) folder.pop_back();
+  const std::string python = printable(take_line(*said));
+  const bool is_ours = take_line(*said) == "True";
+  const std::string folder = take_line(*said);
   if (folder.empty()) return {{.check = check, .found = text(python, " has no package monarch of its own")}};
-  if (is_ours(folder)) return {{.check = check, .found = text(python, " imports ours, ", printable(folder))}};
+  if (is_ours) return {{.check = check, .found = text(python, " imports ours, ", printable(folder))}};
   return {{.check = check,
            .health = Health::kNote,
            .found = text(python, " imports another package monarch, ", printable(folder)),
