@@ -151,6 +151,7 @@ void ClaimDesk::changed() {
 void ClaimDesk::drop_lost(HostId host) {
   posts_[host.value()].lost = false;
   if (is_joined(core_.facts().host(host).phase)) return;
+  std::erase_if(answers_, [host](const auto& one) { return one.first.first.host == host; });
   std::vector<ClaimId> all = claims_of(host, [](ClaimOwner) { return true; });
   if (!all.empty()) options_.decide(SlotsLetGo{.claims = std::move(all), .why = "the host of who had them is lost"});
 }

@@ -29,7 +29,7 @@ class ClaimDeskTest : public ::testing::Test {
     restart();
   }
   static JobSpec spec() {
-    JobSpec spec = fixtures::job_that_recovers(2, 4, 0);
+    JobSpec spec = fixtures::job_that_recovers(2, 4, 0, 1);
     spec.meshes[0].gang.scope = GangScope::kEach;
     spec.meshes[0].idle = spec.meshes[0].sidecar = true;
     return spec;
@@ -250,6 +250,20 @@ TEST_F(ClaimDeskTest, LetsGoWhatThoseHaveWhoseHostIsLost) {
   EXPECT_EQ(claims(), 1U);
   pass(Duration::milliseconds(1));
   EXPECT_EQ(claims(), 0U);
+}
+
+TEST_F(ClaimDeskTest, DecidesAnewAboutAWishOfAHostThatWasLost) {
+  hear({wish_of(1, 2)});
+  look();
+  sent_.clear();
+  job_.step(WorkerEnded{.host = kHere, .how = "killed by SIGKILL"});
+  desk_->changed();
+  pass(ClaimDesk::kComesBack);
+  ASSERT_EQ(claims(), 0U);
+  for (int i = 0; i < 10 && job_.host(0).phase != HostPhase::kLaunching; ++i) job_.pass_deadline();
+  job_.join(0);
+  hear({wish_of(1, 2)}, true, 2);
+  EXPECT_EQ(claims(), 1U) << "its process has outlived the worker, and says it to the next post";
 }
 
 }  // namespace
