@@ -107,13 +107,18 @@ void ClaimAccount::on(const Ticket& here, const SlotsLetGo& event, const JobCore
   }
 }
 
-// Whoever has it has said so, or is away, or its host is lost.
-void ClaimAccount::check_taken(const SlotClaim& claim, const JobCore& core) const {
+// Whoever has it has said so, or is away.
+bool ClaimAccount::may_be_taken(const SlotClaim& claim) const {
   const Claimant* who = world_.posts->find(claim.holder);
   const bool asked = std::any_of(who->said.begin(), who->said.end(),
                                  [&](const auto& one) { return one.second.let_go == claim.number; });
+  return asked || !world_.posts->is_settled(*who);
+}
+
+// That, or its host is lost.
+void ClaimAccount::check_taken(const SlotClaim& claim, const JobCore& core) const {
   const bool lost = state_parts::host(core.state(), claim.holder.host).phase != HostPhase::kJoined;
-  must(asked || lost || !world_.posts->is_settled(*who), kLabel,
+  must(lost || may_be_taken(claim), kLabel,
        text(claim_text(claim.holder, claim.number), " is taken from who has it, and is there"));
 }
 
@@ -198,6 +203,7 @@ void ClaimAccount::answers(HostId host, const ClaimAnswer& answer, const JobCore
   }
   must(given != nullptr, kLabel, text(name, " is answered, and nothing was given"));
   must(durable_.holds(given->made), kLabel, text(name, " is answered before it is durable"));
+  must(!given->ended || may_be_taken(given->claim), kLabel, text(name, " is answered with slots that it has lost"));
   must(said.mesh == core.spec().meshes[given->claim.mesh.value()].name && said.ranks == given->claim.ranks, kLabel,
        text(name, " is answered with other slots than it was given"));
 }

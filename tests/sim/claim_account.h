@@ -51,6 +51,7 @@ class ClaimAccount {
   };
   void on(const Ticket& here, const SlotsClaimed& event, const JobCore& core);
   void on(const Ticket& here, const SlotsLetGo& event, const JobCore& core);
+  bool may_be_taken(const SlotClaim& claim) const;
   void check_taken(const SlotClaim& claim, const JobCore& core) const;
   void check_state(const JobCore& core) const;
   void check_hosts(const SlotClaim& claim, const JobCore& core) const;
