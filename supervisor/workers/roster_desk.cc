@@ -109,7 +109,7 @@ void RosterDesk::hear(HostId host, const PostReport& report) {
   pass_on(host, report);
   if (!is_joined(core_.facts().host(host).phase)) return;
   if (ports_.hear(host, report.port, options_.now()) != ServantPorts::Heard::kSame) changed();
-  if (serves(host)) {
+  if (first_serves()) {
     for (const auto& [viewer, then] : std::exchange(waiting_, {})) then();
   }
   if (!durable_ || report.port == 0) return;
@@ -121,10 +121,16 @@ void RosterDesk::hear(HostId host, const PostReport& report) {
   if (!on_its_way) tell(host);
 }
 
-void RosterDesk::when_served(std::uint64_t viewer, std::function<void()> then) {
+bool RosterDesk::first_serves() const {
   for (std::uint32_t i = 0; i < sent_.size(); ++i) {
-    if (serves(HostId(i))) return then();
+    if (serves(HostId(i))) return true;
+    if (may_serve(core_.facts().host(HostId(i))) && !ports_.is_gone(HostId(i))) return false;
   }
+  return false;
+}
+
+void RosterDesk::when_served(std::uint64_t viewer, std::function<void()> then) {
+  if (first_serves()) return then();
   waiting_.insert_or_assign(viewer, std::move(then));
 }
 

@@ -268,11 +268,14 @@ class Insider(HostileTest):
         self.wait_added(control__malformed=said, output__forged_pieces=shown)
         refused = "v3: it sends output of what was not started there; that is dropped and counted, as output.forged_pieces"
         harness.wait_for(lambda: refused in self.supervisor_log(), self.supervisor_log)
-        resident = self.resident(supervisor)  # with what the first of each took to be read at all
+        self.order("stretch", 0)
+        self.order("stretch", 1)
+        self.wait_added(control__malformed=2 * said, output__forged_pieces=2 * shown)
+        resident = self.resident(supervisor)  # with what the first of each took to be read at all, and maps twice
         for _ in range(5):
             self.order("stretch", 0)
             self.order("stretch", 1)
-        self.wait_added(control__malformed=6 * said, output__forged_pieces=6 * shown)
+        self.wait_added(control__malformed=7 * said, output__forged_pieces=7 * shown)
         self.assert_grew_little(supervisor, resident, most=8192)  # of tens of megabytes that were sent
         self.assert_undisturbed(run, but=["host.suspect"] if harness.SANITIZED else [])  # it reads fifty times slower
         self.assertEqual(self.supervisor_log().count(refused), 1)

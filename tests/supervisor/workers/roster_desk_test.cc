@@ -134,7 +134,7 @@ TEST_F(RosterDeskTest, PassesOnOnceWhatAPostHasToSay) {
   EXPECT_EQ(say(2, {{.number = 1, .text = "d"}, {.number = 2, .text = "e"}}), Words{"e"});
 }
 
-TEST_F(RosterDeskTest, TellsOnceWhoWaitsThatAPostAnswers) {
+TEST_F(RosterDeskTest, TellsOnceWhoWaitsThatThePostOfTheFirstHostAnswers) {
   std::vector<std::string> told;
   const auto wait = [&](std::uint64_t viewer, const std::string& word) {
     desk_->when_served(viewer, [&told, word] { told.push_back(word); });
@@ -144,17 +144,25 @@ TEST_F(RosterDeskTest, TellsOnceWhoWaitsThatAPostAnswers) {
   wait(2, "of one that has left");
   wait(3, "c");
   desk_->forget(2);
-  hear(1, 0, 0);
-  EXPECT_FALSE(desk_->serves(HostId(1)));
-  EXPECT_EQ(told, std::vector<std::string>{});
+  hear(0, 0, 0);
   hear(1, 0);
-  EXPECT_TRUE(desk_->serves(HostId(1)));
   EXPECT_FALSE(desk_->serves(HostId(0)));
+  EXPECT_TRUE(desk_->serves(HostId(1)));
+  EXPECT_EQ(told, std::vector<std::string>{}) << "v1 is there, and has none yet";
+  hear(0, 0);
   EXPECT_EQ(told, (std::vector<std::string>{"of the same viewer", "c"}));
   wait(1, "at once");
   EXPECT_EQ(told.back(), "at once");
-  hear(0, 0);
+  hear(1, 0);
   EXPECT_EQ(told.size(), 3U);
+}
+
+TEST_F(RosterDeskTest, WaitsForNoPostOfAHostThatIsLost) {
+  std::vector<std::string> told;
+  desk_->when_served(1, [&told] { told.emplace_back("told"); });
+  job_.step(WorkerEnded{.host = HostId(0), .how = "killed by SIGKILL"});
+  hear(1, 0);
+  EXPECT_EQ(told.size(), 1U);
 }
 
 TEST_F(RosterDeskTest, TellsOnceHowAPostHasEnded) {

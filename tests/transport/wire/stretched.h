@@ -47,7 +47,7 @@ class Stretcher {
     const bool stretched = seen_++ == which_;
     std::pair<std::string, T> one;
     visit(one);
-    map.insert(std::move(one));
+    map.insert_or_assign(std::move(one.first), std::move(one.second));
     for (std::size_t i = 0; stretched && i < entries_; ++i) map[std::to_string(i)];
   }
   template <class T>
