@@ -140,6 +140,8 @@ std::string ready_text(const MeshSpec& mesh) {
 // What else is asked for, as a line of words; empty: nothing.
 std::string notes_text(const PlanDrawing& plan, const MeshSpec& mesh) {
   std::vector<std::string> notes;
+  if (mesh.idle) notes.emplace_back("idle until they are claimed");
+  if (mesh.claims.trusts_job) notes.emplace_back("runs what any rank of the job sends (trust: job)");
   if (mesh.like) notes.push_back(text("on the hosts of ", plan.spec.meshes[mesh.like->value()].name));
   if (!mesh.depends_on.empty()) notes.push_back(text("after ", names_of_meshes(plan.spec, mesh.depends_on)));
   if (const std::string ready = ready_text(mesh); !ready.empty()) notes.push_back(ready);

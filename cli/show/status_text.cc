@@ -117,8 +117,9 @@ std::string note_of(const HostStatus& host) {
 std::string mesh_text(const MeshStatus& mesh, bool colour, std::size_t columns) {
   std::vector<std::string> dims;
   for (const auto& [name, size] : mesh.dims) dims.push_back(text(name, "=", size));
-  std::string out = text("\nmesh ", paint(Colour::kBold, mesh.name, colour), "   ", join(dims, " × "), "   ",
-                         paint(phase_colour(mesh.phase), mesh.phase, colour), "\n");
+  std::string out =
+      text("\nmesh ", paint(Colour::kBold, mesh.name, colour), "   ", join(dims, " × "), "   ",
+           paint(phase_colour(mesh.phase), mesh.phase, colour), mesh.trusts_job ? "   trust: job" : "", "\n");
   out += restarts_text(mesh);
   const std::vector<SaidColumn> said = said_columns(mesh);
   std::vector<std::string> titles{"  RANK", "HOST", "PHASE", "PID", "GENERATION"};

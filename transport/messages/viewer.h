@@ -161,9 +161,10 @@ struct MeshStatus {
   std::vector<StandbyStatus> standby = {};
   std::vector<std::pair<std::string, std::int64_t>> rank_milliseconds = {};  // where its time went, by bin
   std::vector<ClaimStatus> claims = {};
+  bool trusts_job = false;  // its ranks run what any rank of the job sends
 };
 MONARCH_FIELDS(MeshStatus, name, dims, phase, ranks, sidecar, gangs, restart, committed, standby, rank_milliseconds,
-               claims)
+               claims, trusts_job)
 
 struct HostStatus {
   std::string name;

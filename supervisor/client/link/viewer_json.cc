@@ -155,6 +155,7 @@ Json mesh_json(const MeshStatus& mesh) {
                        {"committed", std::move(committed)},
                        {"standby", std::move(standby)},
                        {"claims", std::move(claims)},
+                       {"trust", mesh.trusts_job ? "job" : "host"},
                        {"rank_milliseconds", std::move(time)}});
 }
 

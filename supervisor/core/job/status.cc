@@ -233,6 +233,7 @@ JobStatus status_of(const JobCore& core, const std::string& job_id, Instant now)
       mesh.standby.push_back(std::move(shown));
     }
     mesh.claims = claims_of(core, MeshId(m));
+    mesh.trusts_job = spec.claims.trusts_job;
     status.meshes.push_back(std::move(mesh));
   }
   return status;

@@ -368,6 +368,10 @@ TEST(StatusText, CountsIdleSlotsAndNamesWhoHasTheOthers) {
   MeshStatus mesh{.name = "procs", .dims = {{"slot", 5}}, .phase = "ready"};
   mesh.ranks = {{.rank = 0, .phase = "running", .host = "v1", .generation = 1, .pid = 5}};
   for (std::uint32_t i = 1; i < 5; ++i) mesh.ranks.push_back({.rank = i, .phase = "idle", .host = "v1"});
+  EXPECT_EQ(status_text({.meshes = {mesh}}, false).find("trust"), std::string::npos);
+  mesh.trusts_job = true;
+  EXPECT_NE(status_text({.meshes = {mesh}}, false).find("\nmesh procs   slot=5   ready   trust: job\n"),
+            std::string::npos);
   mesh.claims = {{.claim = 7, .name = "workers", .host = "v1", .ranks = {0}}};
   status.meshes = {mesh};
   EXPECT_NE(status_text(status, false)
