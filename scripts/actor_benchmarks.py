@@ -39,15 +39,22 @@ def run_job(world, spec, what, build=BUILD):
     return json.loads(done.stdout)
 
 
-def told(world, entry, hosts, gpus, build=BUILD, **args):
-    """What a controller of tests/bench/actors.cc says, by the programs of a build."""
-    plugin = os.path.join(build, "tests/bench/libactors.so")
-    spec = {"launch": {"local": {"hosts": hosts}},
+def plugin_of(build):
+    return os.path.join(build, "tests/bench/libactors.so")
+
+
+def echoes(hosts, gpus, controller, build=BUILD):
+    """A job with the actors of tests/bench/actors.cc, and who calls them."""
+    return {"launch": {"local": {"hosts": hosts}},
             "supervision": {"restart": {"max": "unlimited", "backoff": "10ms", "backoff_max": "10ms"}},
             "meshes": {"e": {"dims": {"host": hosts, "gpu": gpus}, "stop": {"grace": "1s"},
-                             "actors": {"echo": {"plugin": plugin, "class": "Echo"}}}},
-            "controller": {"plugin": plugin, "entry": entry, "args": args, "supervision": {"restart": {"max": 0}}}}
-    return run_job(world, spec, entry, build)
+                             "actors": {"echo": {"plugin": plugin_of(build), "class": "Echo"}}}},
+            "controller": {**controller, "supervision": {"restart": {"max": 0}}}}
+
+
+def told(world, entry, hosts, gpus, build=BUILD, **args):
+    """What a controller of tests/bench/actors.cc says, by the programs of a build."""
+    return run_job(world, echoes(hosts, gpus, {"plugin": plugin_of(build), "entry": entry, "args": args}, build), entry, build)
 
 
 def saved(world, times):
@@ -69,7 +76,7 @@ def words(program, *arguments):
 
 def of_peer(peer, ranks, what):
     done = subprocess.run([peer, os.path.join(ROOT, "tests/bench/peer_actors.py"), str(ranks), what], check=False, capture_output=True,
-                          text=True, timeout=300)
+                          text=True, timeout=300, cwd=tempfile.gettempdir())
     if done.returncode != 0:
         sys.exit(f"bench: PyTorch Monarch ended with {done.returncode}\n{done.stdout}{done.stderr}")
     return json.loads(done.stdout.splitlines()[-1])

@@ -8,6 +8,7 @@ usage: scripts/bench launch [--runs N]     start-up against mpirun and ssh, size
        scripts/bench recovery --weather MINUTES    what a bad network and busy hosts cost a job that nothing ails
        scripts/bench actors [--runs N]     calls between ranks against bare ZeroMQ, a sealed stream, memcpy and PyTorch Monarch
        scripts/bench actors --against BUILD [--runs N]   the same calls by a build of another commit, and by this one
+       scripts/bench actors --peers [--runs N]     actors in Python: one program by ours, by PyTorch Monarch and over Ray
        scripts/bench tensors [--runs N]    pulls against a copy in memory and iperf3
        scripts/bench slurm [--runs N]      start-up against srun, the loss of a node against a requeue of the job, on a real Slurm; as root
        scripts/bench scale [--hosts N,N]   many hosts and ranks on this machine: start, memory, idle, status, a lost host, stop
@@ -31,6 +32,7 @@ import actor_benchmarks
 import actor_comparison
 import build_benchmarks
 import host_benchmarks
+import peer_benchmarks
 import peers
 import recovery_benchmarks
 import scale_benchmarks
@@ -226,6 +228,9 @@ def bench_actors(arguments):
     if arguments.against:
         with World() as world, World() as other:
             return actor_comparison.bench_against(world, BUILD, other, os.path.abspath(arguments.against), arguments.runs or 5)
+    if arguments.peers:
+        with World() as world:
+            return peer_benchmarks.bench_peers(world, arguments.runs or 7)
     head()
     with World() as world:
         actor_benchmarks.bench_actors(world, arguments.runs or 7)
@@ -267,8 +272,10 @@ def main():
     recovery.set_defaults(call=bench_recovery)
     actors = benches.add_parser("actors", help="calls between ranks")
     actors.add_argument("--runs", type=int, help="turns of ours and of the others: 7, of builds 5")
-    actors.add_argument("--against", metavar="BUILD",
-                        help="instead: a build of another commit and this tree's, in turns, at most 5 minutes; 1 where a gate is missed")
+    instead = actors.add_mutually_exclusive_group()
+    instead.add_argument("--against", metavar="BUILD",
+                         help="instead: a build of another commit and this tree's, in turns, at most 5 minutes; 1 where a gate is missed")
+    instead.add_argument("--peers", action="store_true", help="instead: one program in Python by ours, by PyTorch Monarch and over Ray, in turns")
     actors.set_defaults(call=bench_actors)
     pulls = benches.add_parser("tensors", help="pulls between ranks")
     pulls.add_argument("--runs", type=int, default=7, help="turns of ours and of the others")

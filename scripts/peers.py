@@ -35,3 +35,8 @@ def python_of_torch():
 def python_of_torchmonarch():
     """An interpreter that has PyTorch Monarch, and its version; None: there is none."""
     return _python_of("MONARCH_BENCH_TORCHMONARCH", "import monarch.actor, importlib.metadata as all; print(all.version('torchmonarch'))")
+
+
+def python_of_ray():
+    """An interpreter that has Ray, and its version; None: there is none."""
+    return _python_of("MONARCH_BENCH_RAY", "import ray; print(ray.__version__)")

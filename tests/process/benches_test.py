@@ -1,5 +1,5 @@
 """What scripts/bench makes of what it measured: ratios of turns, gates, and peers that are not here (scripts/measuring.py, actor_comparison.py,
-peers.py, lib.sh)."""
+peer_benchmarks.py, peers.py, lib.sh)."""
 
 import contextlib
 import io
@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.join(harness.ROOT, "scripts"))
 import actor_comparison
 import benchmarks
 import measuring
+import peer_benchmarks
 import peers
 
 
@@ -123,6 +124,37 @@ class Benches(harness.MonarchTest):
         self.assertEqual((done.returncode, done.stdout), (0, "on: none\n"), done.stderr)
         self.assertIn("torchmonarch==", done.stderr)
         self.assertIn("could not be installed", done.stderr)
+
+    # One program in Python, by several packages.
+
+    def test_who_begins_a_turn_changes_and_each_side_has_all_of_it(self):
+        asked, names = [], ("monarch", "torchmonarch", "Ray")
+        sides = [peer_benchmarks.Side(name, "python3", "1", "", 1) for name in names]
+        found = peer_benchmarks.in_turns(sides, 3, lambda side: asked.append(side.name) or len(asked))
+        self.assertEqual(asked, [*names, *names[1:], names[0], names[2], *names[:2]])
+        self.assertEqual(found, {"monarch": [1, 6, 8], "torchmonarch": [2, 4, 9], "Ray": [3, 5, 7]})
+
+    def test_a_row_says_which_goals_are_not_reached(self):
+        one = peer_benchmarks.Row("a call", "k", peer_benchmarks.us, 0.3, 50)
+        self.assertEqual(one.goal([30, 40, 60], [100, 200, 100]), "<= 0.3, <= 50 us")
+        self.assertEqual(one.goal([60, 60, 60], [100, 100, 100]), "<= 0.3: not reached, <= 50 us: not reached")
+        self.assertEqual(one.goal([60], []), "<= 0.3, <= 50 us: not reached")
+        rate = peer_benchmarks.Row("calls", "k", peer_benchmarks.rate, 5, 20000, is_rate=True)
+        self.assertEqual(rate.goal([30000], [5000]), ">= 5, >= 20,000 /s")
+        self.assertEqual(rate.goal([10000], [5000]), ">= 5: not reached, >= 20,000 /s: not reached")
+
+    def test_what_is_not_there_is_skipped_by_its_name(self):
+        command = self.write("monarch", "#!/bin/sh\ncase $1 in python) echo /some/folder ;; *) echo monarch 1.2 ;; esac\n", 0o755)
+        with unittest.mock.patch("peers.python_of_torchmonarch", return_value=None), unittest.mock.patch("peer_benchmarks.MONARCH", command), \
+                unittest.mock.patch("peers.python_of_ray", return_value=("/ray/python3", "2.60.0")):
+            self.assertEqual(printed(peer_benchmarks.sides), "skipped: torchmonarch, which is not here and could not be installed\n")
+            with contextlib.redirect_stdout(io.StringIO()):
+                ours, ray = peer_benchmarks.sides()
+        self.assertEqual((ours.python, ours.version, ours.package), ("/usr/bin/python3", "1.2", "/some/folder"))
+        self.assertEqual((ray.name, ray.python, ray.version), ("Ray", "/ray/python3", "2.60.0"))
+        turns = [{one.key: 10 for one in peer_benchmarks.ROWS}]
+        said = printed(peer_benchmarks.show_table, {"monarch": turns, "Ray": turns}, ["Ray"])
+        self.assertEqual((said.count("no torchmonarch here"), said.count(" Ray ")), (len(peer_benchmarks.ROWS), len(peer_benchmarks.ROWS)), said)
 
 
 if __name__ == "__main__":
