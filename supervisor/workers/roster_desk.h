@@ -64,8 +64,8 @@ class RosterDesk {
   bool serves(HostId host) const { return ports_.port(host) != 0; }
   // What its post was sent, if that is the newest; else null.
   const Roster* told_to(HostId host) const;
-  // Calls `then` once that of the first host does which is, or is to be, there; it may be now. Each viewer waits once, by
-  // its number.
+  // Calls `then` once that of the first host does which is, or is to be, there; it may be now. Each viewer waits once,
+  // by its number.
   void when_served(std::uint64_t viewer, std::function<void()> then);
   void forget(std::uint64_t viewer) { waiting_.erase(viewer); }
 
