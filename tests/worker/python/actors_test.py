@@ -54,6 +54,13 @@ class Calls(ActorTest):
         cls.workers = cls.procs.spawn("workers", things.Worker)
         cls.one = cls.workers.slice(g=0)
 
+    def test_what_it_logs_is_from_a_level_on(self):
+        asyncio.run(self.procs.logging_option(stream_to_client=True, aggregate_window_sec=None, level=42))
+        self.assertEqual(list(self.workers.log_level.call().get().values()), [42, 42])
+        for wrong in ({"level": 256}, {"aggregate_window_sec": 3}):
+            with self.assertRaises(ValueError):
+                asyncio.run(self.procs.logging_option(**wrong))
+
     def test_the_ways_of_calling(self):
         self.assertEqual([value[0] for value in self.workers.place.call().get().values()], [0, 1])
         self.assertEqual(self.one.same.call_one({"a": [1]}).get(), {"a": [1]})

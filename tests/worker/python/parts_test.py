@@ -1,15 +1,41 @@
 """Smaller parts: signatures, futures, ports, classes of failures, and what a program imports that is elsewhere or nowhere."""
 
 import asyncio
+import contextlib
+import io
 import subprocess
 import sys
 import threading
+import time
 import unittest
 
 import monarch
-from monarch import _bind, _signature, actor, config, job, rank, rdma, spmd
+from monarch import _bind, _output, _signature, actor, config, job, rank, rdma, spmd
 from monarch._errors import ActorError, MeshFailure
 from monarch._future import All, Done, Thing, future, local
+
+
+class Output(unittest.TestCase):
+    def test_equal_lines_of_a_window_are_one(self):
+        lines, shown = _output.Lines(), io.StringIO()
+        with contextlib.redirect_stdout(shown):
+            lines.add("stdout", "at once\n")
+            lines.fold(60)
+            for line in ("a\n", "b\n", "a\n", "a\n"):
+                lines.add("stdout", line)
+            self.assertEqual(shown.getvalue(), "at once\n")
+            lines.fold(None)
+            lines.add("stdout", "a\n")
+        self.assertEqual(shown.getvalue(), "at once\n[3 similar log lines] a\nb\na\n")
+
+    def test_a_window_ends_by_itself(self):
+        lines, shown = _output.Lines(), io.StringIO()
+        with contextlib.redirect_stdout(shown):
+            lines.fold(0.001)
+            lines.add("stdout", "a\n")
+            while not shown.getvalue():
+                time.sleep(0.001)
+        self.assertEqual(shown.getvalue(), "a\n")
 
 
 class _AtOnce:

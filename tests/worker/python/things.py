@@ -54,6 +54,11 @@ class Worker(Actor):
         return os.environ.get(name)
 
     @endpoint
+    def log_level(self):
+        import logging
+        return logging.getLogger().level
+
+    @endpoint
     def same(self, value):
         return value
 

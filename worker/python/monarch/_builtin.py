@@ -101,6 +101,13 @@ def _actors(server, one):
     one.reply(found)
 
 
+def _log_level(server, one, level):
+    del server
+    import logging
+    logging.getLogger().setLevel(level)
+    one.reply(None)
+
+
 def _end(server, one):
     import signal
     one.reply(None)
@@ -108,6 +115,7 @@ def _end(server, one):
 
 
 _ENDPOINTS = {
-    "make": _make, "stop": _stop, "setup": _setup, "port": _port, "supervise": _supervise, "ping": _ping, "actors": _actors, "end": _end
+    "make": _make, "stop": _stop, "setup": _setup, "port": _port, "supervise": _supervise, "ping": _ping, "actors": _actors, "end": _end,
+    "log_level": _log_level
 }
 BEFORE_ANYTHING = ("setup",)  # nothing else is taken while it runs

@@ -202,9 +202,16 @@ class ProcMesh(_Mesh):
     async def __aexit__(self, *_):
         await self.stop()
 
-    def logging_option(self, stream_to_client=True, aggregate_window_sec=3, level=20):
+    async def logging_option(self, stream_to_client=False, aggregate_window_sec=None, level=20):
+        """What these processes log from this level on is printed, and equal lines of so many seconds are shown together. Whatever they
+        print comes to the program, also without `stream_to_client`, as it does from PyTorch Monarch's processes of this host."""
+        if not 0 <= level <= 255:
+            raise ValueError("Invalid logging level: %s" % (level,))
+        if aggregate_window_sec is not None and not stream_to_client:
+            raise ValueError("aggregate_window_sec is of what is streamed to the client: stream_to_client=True")
         from . import _output
-        _output.option(stream_to_client, aggregate_window_sec, level)
+        await built_in(self, "log_level").call(level)
+        _output.fold(aggregate_window_sec)
 
     def activate(self):
         unbuilt("the tensor engine", "tensors are published and pulled: monarch-tensors(7)")

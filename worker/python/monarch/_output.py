@@ -1,6 +1,6 @@
 """What the processes of a program's job print: it comes to the program's own sys.stdout and sys.stderr, bare and in whole lines.
 
-Thread: one for each of the two; option() any.
+Thread: one for each of the two, and one while lines are folded.
 """
 
 import subprocess
@@ -8,42 +8,74 @@ import sys
 import threading
 
 
+class Lines:
+    """Shows lines as they come, or the equal ones of a window together."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._window, self._waiting, self._timer = None, {}, None
+
+    def fold(self, seconds):
+        """Equal lines of so long are shown once, with how many they were; None: each as it comes."""
+        self._window = seconds or None
+        self.flush()
+
+    def add(self, name, line):
+        """`name`: "stdout" or "stderr"."""
+        with self._lock:
+            if self._window is not None:
+                self._waiting[name, line] = self._waiting.get((name, line), 0) + 1
+                if self._timer is None:
+                    self._timer = threading.Timer(self._window, self.flush)
+                    self._timer.daemon = True
+                    self._timer.start()
+                return
+            _write(name, line)
+
+    def flush(self):
+        with self._lock:
+            waiting, self._waiting, self._timer = self._waiting, {}, None
+            for (name, line), count in waiting.items():
+                _write(name, line if count == 1 else "[%d similar log lines] %s" % (count, line))
+
+
+def _write(name, line):
+    stream = getattr(sys, name)  # a notebook has put its own there
+    try:
+        stream.write(line)
+        stream.flush()
+    except (OSError, ValueError):
+        pass
+
+
 class Output:
     """A child that follows the job's output; it ends with the job, and all has been shown then."""
 
     def __init__(self, command, job):
-        self.is_shown = True
+        self.lines = Lines()
         self._child = subprocess.Popen([command, "logs", "-f", "--no-prefix", job], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                        stderr=subprocess.PIPE, start_new_session=True)
-        self._threads = [threading.Thread(target=self._show, args=one, daemon=True, name="monarch output")
+        self._threads = [threading.Thread(target=self._read, args=one, daemon=True, name="monarch output")
                          for one in ((self._child.stdout, "stdout"), (self._child.stderr, "stderr"))]
         for one in self._threads:
             one.start()
 
-    def _show(self, pipe, name):
+    def _read(self, pipe, name):
         for line in pipe:
-            if not self.is_shown:
-                continue
-            stream = getattr(sys, name)  # a notebook has put its own there
-            try:
-                stream.write(line.decode("utf-8", "replace"))
-                stream.flush()
-            except (OSError, ValueError):
-                pass
+            self.lines.add(name, line.decode("utf-8", "replace"))
 
     def wait(self, seconds):
         """For the end of what is still to come."""
         for one in self._threads:
             one.join(seconds)
+        self.lines.flush()
         if self._child.poll() is None:
             self._child.terminate()
 
 
-def option(stream_to_client, aggregate_window_sec, level):
-    from . import _once
+def fold(seconds):
+    """Of the job that this program has started for itself; of another job, who follows it shows it."""
     from ._process import process
     output = getattr(process.job, "output", None)
     if output is not None:
-        output.is_shown = bool(stream_to_client)
-    if aggregate_window_sec not in (None, 3) or level != 20:
-        _once.say("logging_option(): lines are shown as they come, of every level")
+        output.lines.fold(seconds)
