@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 
 import actors
@@ -61,6 +62,57 @@ class OverSsh(Calls, cluster.ClusterTest):
         for name in begins:
             os.unlink(w["h1"].path(name))
         self.assert_nothing_left()
+
+    def test_no_pickle_of_another_host_is_read(self):
+        w = self.world(2)
+        self.needs_ssh()
+        tree = self.path("work", "tree")
+        os.makedirs(tree)
+        here = os.path.dirname(os.path.abspath(__file__))
+        for name in (os.path.join(here, "pickler.py"), os.path.join(here, "..", "process", "door_client.py")):
+            shutil.copy(name, tree)
+        with open(os.path.join(tree, "victim.py"), "w", encoding="utf-8") as file:
+            file.write(VICTIM)
+        spec = self.spec(json.dumps({
+            "version": 1, "job": "pickles", "launch": {"ssh": {"hosts": [h.name for h in w.hosts]}}, "workspace": {"path": tree},
+            "meshes": {"victim": {"dims": {"host": 1}, "actors": {"victim": {"python": "victim.py", "class": "Victim"}}},
+                       "slots": {"dims": {"host": 1, "slot": 2}, "per_host": ["slot"], "hosts": {"like": "victim"}, "idle": True,
+                                 "program": ["sleep", "600"]},
+                       "trap": {"dims": {"host": 1}, "depends_on": ["victim"], "program": ["python3", "pickler.py", "/tmp/ran"]}}}))
+        run = self.start("run", "--no-prefix", spec)
+        run.wait_for_out("done", timeout=60)
+        lines = run.out.splitlines()
+        refused = [line for line in lines if line.startswith(("victim ", "monarch ", "end "))]
+        self.assertEqual(len(refused), 7, run)
+        for line in refused:
+            self.assertRegex(line, "trust: job", run)
+        self.assertIn("ask NotTrusted", lines, run)
+        claims = [line.removeprefix("claim ") for line in lines if line.startswith("claim ")]
+        self.assertRegex(claims[0], "^LD_PRELOAD comes from another host")
+        self.assertRegex(claims[1], "^PYTHONSTARTUP comes from another host")
+        self.assertEqual(claims[2:], ["MONARCH_TRUST is set by monarch for each rank", "('slots', [0])"], run)
+        for host in w.hosts:
+            self.assertFalse(os.path.exists(host.path("/tmp/ran")), run)
+        run.signal(signal.SIGTERM)
+        self.assertEqual(run.wait(), 143, run)
+        self.assert_nothing_left()
+
+
+VICTIM = """
+from monarch.actor import Actor, actors, endpoint
+
+class Victim(Actor):
+    @endpoint
+    def take(self, *values):
+        return len(values)
+
+    @endpoint
+    def ask(self):
+        try:
+            return repr(actors("trap", "trap").spring.call_one().get(timeout=20))
+        except Exception as e:
+            return type(e).__name__
+"""
 
 
 # All that comes to and goes from a host, until its input ends: bytes; packets that have a piece of plugins/steady.cc's bodies, of others

@@ -310,6 +310,14 @@ class Serving(DoorTest):
         kind, name, text = self.reply()[1][:3]
         self.assertEqual((kind, "NotTrusted" in name, "trust: job" in text), (1, True, True))
 
+    def test_another_machine_ends_and_makes_nothing_here(self):
+        for endpoint in ("end", "make", "stop", "setup", "supervise"):
+            self.connection.deliver(1, "monarch", endpoint, b"\x90", here=False)
+            kind, _, text = self.reply()[1][:3]
+            self.assertEqual((kind, text), (7, "%s of another host, and this mesh has no trust: job" % endpoint))
+        self.connection.deliver(1, "monarch", "ping", b"\x90", here=False)
+        self.assertEqual(self.reply()[1][0], 0)
+
     def test_errors_and_what_is_not_there(self):
         self.connection.deliver(1, "keeper", "fail", b"\x90")
         self.assertEqual(self.reply()[1][:3], [1, "ValueError", "why"])

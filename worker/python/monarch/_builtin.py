@@ -13,6 +13,8 @@ def run(server, one):
     take = _ENDPOINTS.get(one.endpoint)
     if take is None:
         return one.refuse("the actor monarch of a process has no endpoint %s" % one.endpoint)
+    if one.endpoint not in _OF_ANYBODY and not _bodies.trusts(one.here):
+        return one.refuse("%s of another host, and this mesh has no trust: job" % one.endpoint)
     args, kwargs, _, flags = _bodies.arguments(one)
     if flags & _bodies.QUIET:
         one.is_quiet = True
@@ -118,4 +120,5 @@ _ENDPOINTS = {
     "make": _make, "stop": _stop, "setup": _setup, "port": _port, "supervise": _supervise, "ping": _ping, "actors": _actors, "end": _end,
     "log_level": _log_level
 }
+_OF_ANYBODY = ("port", "ping", "actors")  # of the job; the others change what runs here
 BEFORE_ANYTHING = ("setup",)  # nothing else is taken while it runs
