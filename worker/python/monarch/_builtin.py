@@ -10,7 +10,7 @@ from ._views import point_in
 
 def run(server, one):
     """Runs a call of it, and answers."""
-    take = _ENDPOINTS.get(one.endpoint)
+    take = ENDPOINTS.get(one.endpoint)
     if take is None:
         return one.refuse("the actor monarch of a process has no endpoint %s" % one.endpoint)
     if one.endpoint not in _OF_ANYBODY and not _bodies.trusts(one.here):
@@ -116,7 +116,7 @@ def _end(server, one):
     signal.raise_signal(signal.SIGTERM)
 
 
-_ENDPOINTS = {
+ENDPOINTS = {
     "make": _make, "stop": _stop, "setup": _setup, "port": _port, "supervise": _supervise, "ping": _ping, "actors": _actors, "end": _end,
     "log_level": _log_level
 }

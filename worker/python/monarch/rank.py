@@ -151,7 +151,7 @@ class Rank:
         signal.signal(signal.SIGTERM, self._term)
         _bind_this()
         classes = [(one, *one.load()) for one in self._wanted]
-        told = [_told(one.name, Class) for one, Class, _ in classes] + [[_serve.BUILT_IN, "monarch", [["*", "*", True]]]] if classes else _serve.ANY_ACTOR
+        told = [_told(one.name, Class) for one, Class, _ in classes] + [_built_in()] if classes else _serve.ANY_ACTOR
         return self._serve(told, classes)
 
     def _serve(self, told, classes):
@@ -205,6 +205,11 @@ class Rank:
 
 class _Term(BaseException):
     """SIGTERM, between two messages."""
+
+
+def _built_in():
+    from . import _builtin
+    return [_serve.BUILT_IN, "monarch", [[name, "*", True] for name in _builtin.ENDPOINTS]]
 
 
 def _told(name, Class):
