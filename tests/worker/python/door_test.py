@@ -42,6 +42,12 @@ class Doors(DoorTest):
         self.addCleanup(door.close)
         self.assertEqual(door.welcome.guest, 7)
 
+    def test_a_post_that_ends_before_it_has_answered_is_not_the_last(self):
+        self.post.dies = 2
+        door = _door.Door(self.post.path)
+        self.addCleanup(door.close)
+        self.assertEqual((door.welcome.host, self.post.dies), ("v1", 0))
+
     def test_a_post_of_before_is_refused_with_both_versions(self):
         self.post.version = 2
         with self.assertRaisesRegex(_door.Ended, "speaks version 2 of the door; this package needs 3 or later"):

@@ -50,11 +50,14 @@ class FakePost:
 
     def __init__(self, version=4, guest=7):
         self.version, self.guest = version, guest
-        self.connections = queue.Queue()
+        self.connections, self.dies = queue.Queue(), 0  # so many connections end before their hello is read
         self.door = Door(self._welcome)
         self.path = self.door.path
 
     def _welcome(self, one):
+        if self.dies > 0:
+            self.dies -= 1
+            return one.close()
         connection = Connection(one)
         kind, hello, _ = connection.hear()
         connection.hello = hello

@@ -75,12 +75,10 @@ class Door:
         self.sending = threading.Lock()
         self._let_go = collections.deque()
         self._buffer = buffer()
-        self.socket = _connected(path, patience)
         mesh, rank, generation = place or ("", 0, 0)
         try:
             hello = [VERSION, mesh, rank, generation, serves, list(actors), watches]
-            self.send(HELLO, _wire.pack(hello + [owner] if owner else hello))
-            kind, data, _ = self._hear_until(time.monotonic() + max(patience, 0.1))
+            kind, data, _ = self._meet(_wire.pack(hello + [owner] if owner else hello), time.monotonic() + max(patience, 0.1))
             if kind != WELCOME:
                 raise Ended("the post at %s answers with message %d" % (path, kind))
             self.welcome = Welcome(_wire.fields(data))
@@ -92,11 +90,27 @@ class Door:
             raise
         self.says_here = self.welcome.version >= 4
 
+    def _meet(self, hello, until):
+        """The post's first word. One that is about to end takes a connection, and never reads it: then the next one is met."""
+        while True:
+            self.socket = _connected(self.path, until - time.monotonic())
+            try:
+                self.send(HELLO, hello)
+                return self._hear_until(until)
+            except Refused:
+                raise
+            except Ended:
+                if time.monotonic() > until:
+                    raise
+            self.socket.close()
+            time.sleep(0.002)
+
     def fileno(self):
         return self.socket.fileno()
 
     def close(self):
-        self.socket.close()
+        if "socket" in self.__dict__:
+            self.socket.close()
         self.pool.close()
 
     def __del__(self):
