@@ -1,13 +1,17 @@
 """Claims as words at the door: said again, never twice, and in whose name."""
 
 import asyncio
+import contextlib
+import io
 import os
 import threading
+import time
 import unittest
+import unittest.mock
 
 import fake_post
 from fake_post import GRANTED, WISH, FakePost
-from monarch import _calls, _host
+from monarch import _calls, _host, _wishes
 
 NOTHING = ["", [], 1, "", [], [], "", {}, []]
 
@@ -45,18 +49,31 @@ class Wishes(unittest.TestCase):
         self.assertEqual((number, owner != 0, let_go), (1, True, 0))
         self.assertEqual(what, ["procs", [], 2, "n", [["g", 2]], [], "", {"A": "1"}, []])
         self.connection.say(GRANTED, [1, "", "procs", [3, 7]])
-        thread.join(5)
+        thread.join(60)
         self.assertEqual(got, [(1, "procs", [3, 7])])
         ended = self.caller.wishes.let_go(1)
         self.assertEqual(self.heard(), [2, owner, 1, NOTHING])
         self.connection.say(GRANTED, [2, "", "", []])
         self.caller.wishes.wait(ended, 60)
 
+    def test_one_that_nobody_answers_is_told_of(self):
+        said = io.StringIO()
+        with unittest.mock.patch.object(_wishes, "_SAID_SECONDS", 0.01), contextlib.redirect_stderr(said):
+            thread, got = self.claim(("procs", ["a", "b"], 2, "n", [], [], "", {}, []))
+            self.heard()
+            while "\n" not in said.getvalue():
+                time.sleep(0.001)
+            self.connection.say(GRANTED, [1, "", "procs", [3, 7]])
+            thread.join(60)
+        self.assertEqual(got, [(1, "procs", [3, 7])])
+        self.assertIn("monarch: spawn_procs() has waited for 0 s: the supervisor of the job has not answered whether 4 slots of mesh procs are idle\n",
+                      said.getvalue())
+
     def test_why_not_is_what_is_raised(self):
         thread, got = self.claim()
         self.heard()
         self.connection.say(GRANTED, [1, "300 slots of mesh procs are wanted, and 256 are idle", "", []])
-        thread.join(5)
+        thread.join(60)
         self.assertEqual(got, ["RuntimeError: 300 slots of mesh procs are wanted, and 256 are idle"])
 
     def test_the_next_post_hears_it_again_and_who_it_is(self):
@@ -68,7 +85,7 @@ class Wishes(unittest.TestCase):
         self.assertEqual(self.connection.hello[7], said[1])
         self.assertEqual(self.heard(), said)
         self.connection.say(GRANTED, [1, "", "procs", [0, 1]])
-        thread.join(5)
+        thread.join(60)
         self.assertEqual(got, [(1, "procs", [0, 1])])
 
     def test_one_that_is_awaited_goes_on_at_the_next_post(self):
@@ -84,13 +101,13 @@ class Wishes(unittest.TestCase):
         thread = threading.Thread(target=answer)
         thread.start()
         asyncio.run(wait())
-        thread.join(5)
+        thread.join(60)
 
     def test_who_is_refused_asks_no_more(self):
         thread, got = self.claim()
         self.heard()
         self.connection.say(fake_post.CLOSED, ["nobody wishes here"])
-        thread.join(5)
+        thread.join(60)
         self.assertEqual(got, ["RuntimeError: the post has closed the connection: nobody wishes here"])
 
     def test_interrupted_it_lets_go_what_nobody_would_know_of(self):

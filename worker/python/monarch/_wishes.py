@@ -8,10 +8,13 @@ Thread: any.
 
 import itertools
 import os
+import sys
+import time
 
 from . import _door as d
 from . import _wire
 
+_SAID_SECONDS = 30.0  # after which people are told that nobody answers
 _NOTHING = ["", [], 1, "", [], [], "", {}, []]  # of a wish by which a claim ends
 
 
@@ -34,16 +37,25 @@ class Wishes:
         self.owner = 0
 
     def claim(self, what):
-        """Waits for the answer: (number of the claim, mesh, ranks); RuntimeError with the post's sentence."""
+        """Waits for the answer, however long that takes: (number of the claim, mesh, ranks); RuntimeError with the post's sentence."""
         one = self._say(0, what)
         try:
-            self.wait(one)
+            self._wait_long(one, what)
         except BaseException:  # Ctrl-C, say: nobody would know of what is claimed
             self.let_go(one.number)
             raise
         if one.error:
             raise RuntimeError(one.error)
         return one.number, one.mesh, one.ranks
+
+    def _wait_long(self, one, what):
+        began = time.monotonic()
+        while True:
+            try:
+                return self.wait(one, _SAID_SECONDS)
+            except TimeoutError:
+                sys.stderr.write("monarch: spawn_procs() has waited for %d s: the supervisor of the job has not answered whether %d slots%s are idle\n" %
+                                 (time.monotonic() - began, what[2] * max(1, len(what[1])), " of mesh " + what[0] if what[0] else ""))
 
     def let_go(self, number):
         """A claim ends whole; what is waited for."""
