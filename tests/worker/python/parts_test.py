@@ -28,6 +28,16 @@ class Output(unittest.TestCase):
             lines.add("stdout", "a\n")
         self.assertEqual(shown.getvalue(), "at once\n[3 similar log lines] a\nb\na\n")
 
+    def test_no_window_is_too_long(self):
+        lines, shown = _output.Lines(), io.StringIO()
+        with contextlib.redirect_stdout(shown):
+            lines.fold(60)
+            for k in range(_output._MOST_FOLDED + 5):
+                lines.add("stdout", "%d\n" % k)
+            self.assertEqual(len(shown.getvalue().splitlines()), _output._MOST_FOLDED)
+            lines.fold(None)
+        self.assertEqual(len(shown.getvalue().splitlines()), _output._MOST_FOLDED + 5)
+
     def test_a_window_ends_by_itself(self):
         lines, shown = _output.Lines(), io.StringIO()
         with contextlib.redirect_stdout(shown):

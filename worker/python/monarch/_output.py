@@ -8,6 +8,9 @@ import sys
 import threading
 
 
+_MOST_FOLDED = 20000  # lines that differ; then all that wait are shown
+
+
 class Lines:
     """Shows lines as they come, or the equal ones of a window together."""
 
@@ -25,7 +28,9 @@ class Lines:
         with self._lock:
             if self._window is not None:
                 self._waiting[name, line] = self._waiting.get((name, line), 0) + 1
-                if self._timer is None:
+                if len(self._waiting) >= _MOST_FOLDED:
+                    self._show()
+                elif self._timer is None:
                     self._timer = threading.Timer(self._window, self.flush)
                     self._timer.daemon = True
                     self._timer.start()
@@ -34,9 +39,13 @@ class Lines:
 
     def flush(self):
         with self._lock:
-            waiting, self._waiting, self._timer = self._waiting, {}, None
-            for (name, line), count in waiting.items():
-                _write(name, line if count == 1 else "[%d similar log lines] %s" % (count, line))
+            self._timer = None
+            self._show()
+
+    def _show(self):
+        waiting, self._waiting = self._waiting, {}
+        for (name, line), count in waiting.items():
+            _write(name, line if count == 1 else "[%d similar log lines] %s" % (count, line))
 
 
 def _write(name, line):
