@@ -6,6 +6,7 @@
 
 #include "supervisor/core/facts/claims.h"
 #include "supervisor/core/job/claim_plan.h"
+#include "transport/base/text.h"
 
 namespace monarch {
 
@@ -88,7 +89,9 @@ void ClaimDesk::claim(const ClaimHolder& holder, const PostWish& wish, Answer& a
 
 void ClaimDesk::let_go(const ClaimHolder& holder, const PostWish& wish) {
   const SlotClaim* const made = claim_asked_for(core_.facts(), holder, wish.let_go);
-  if (made != nullptr) options_.decide(SlotsLetGo{.claims = {made->id}, .why = "by who had them"});
+  if (made != nullptr)
+    options_.decide(
+        SlotsLetGo{.claims = {made->id}, .why = text("by their process on ", core_.facts().name_of(holder.host))});
 }
 
 void ClaimDesk::answer(HostId host) {
@@ -135,7 +138,9 @@ void ClaimDesk::drop_gone(HostId host, const PostReport& report, Instant sent_at
     return since != post.absent_since.end() && sent_at >= since->second + kGone && sent_at >= post.patient_until;
   };
   std::vector<ClaimId> gone = claims_of(host, is_gone);
-  if (!gone.empty()) options_.decide(SlotsLetGo{.claims = std::move(gone), .why = "who had them has ended"});
+  if (!gone.empty())
+    options_.decide(SlotsLetGo{.claims = std::move(gone),
+                               .why = text("their process on ", core_.facts().name_of(host), " has ended")});
 }
 
 void ClaimDesk::changed() {
@@ -153,7 +158,9 @@ void ClaimDesk::drop_lost(HostId host) {
   if (is_joined(core_.facts().host(host).phase)) return;
   std::erase_if(answers_, [host](const auto& one) { return one.first.first.host == host; });
   std::vector<ClaimId> all = claims_of(host, [](ClaimOwner) { return true; });
-  if (!all.empty()) options_.decide(SlotsLetGo{.claims = std::move(all), .why = "the host of who had them is lost"});
+  if (!all.empty())
+    options_.decide(SlotsLetGo{.claims = std::move(all),
+                               .why = text("their process was on ", core_.facts().name_of(host), ", which is lost")});
 }
 
 }  // namespace monarch
