@@ -23,6 +23,17 @@ void each_policy(JobSpec& spec, Change change) {
   for (MeshSpec& mesh : spec.meshes) change(mesh.supervision);
 }
 
+// Whatever fails, as often as it does.
+void goes_on(Random& random, JobSpec& spec) {
+  each_policy(spec, [&](Supervision& policy) {
+    policy.orphan = OrphanPolicy::kHold;
+    policy.restart.max = std::nullopt;
+    policy.restart.backoff = Duration::milliseconds(random.between(1, 500));
+    policy.restart.backoff_max = policy.restart.backoff * 4;
+    policy.reallocate = {.max = std::nullopt};
+  });
+}
+
 void lasts(Random& random, Scenario& scenario) {
   scenario.spec.time_limit = Duration::forever();
   scenario.spec.lifetime.max = Duration::forever();
@@ -274,13 +285,7 @@ void drills(Random& random, Scenario& scenario) {
   has_pool(random, scenario.spec, 2, 4);
   scenario.spec.drills = true;
   one_gang_a_host(scenario.spec);
-  each_policy(scenario.spec, [&](Supervision& policy) {
-    policy.orphan = OrphanPolicy::kHold;
-    policy.restart.max = std::nullopt;
-    policy.restart.backoff = Duration::milliseconds(random.between(1, 500));
-    policy.restart.backoff_max = policy.restart.backoff * 4;
-    policy.reallocate = {.max = std::nullopt};
-  });
+  goes_on(random, scenario.spec);
   scenario.longest_run = Duration::seconds(random.between(20, 200));
   Faults& faults = scenario.faults;
   faults = Faults{.any = true};
@@ -316,13 +321,7 @@ void claims(Random& random, Scenario& scenario) {
   lasts(random, scenario);
   scenario.faults_until = Duration::seconds(random.between(60, 240));
   scenario.spec.calls = true;
-  each_policy(scenario.spec, [&](Supervision& policy) {
-    policy.orphan = OrphanPolicy::kHold;
-    policy.restart.max = std::nullopt;
-    policy.restart.backoff = Duration::milliseconds(random.between(1, 500));
-    policy.restart.backoff_max = policy.restart.backoff * 4;
-    policy.reallocate = {.max = std::nullopt};
-  });
+  goes_on(random, scenario.spec);
   for (MeshSpec& mesh : scenario.spec.meshes) mesh.stop.grace = std::min(mesh.stop.grace, Duration::seconds(5));
   add_slots(random, scenario.spec);
   if (random.one_in(4)) add_slots(random, scenario.spec);
