@@ -10,9 +10,15 @@ import time
 import unittest
 
 import monarch
-from monarch import _bind, _output, _signature, actor, config, job, rank, rdma, spmd
+from monarch import _bind, _output, _signature, _tied, actor, config, job, rank, rdma, spmd
 from monarch._errors import ActorError, MeshFailure
 from monarch._future import All, Done, Thing, future, local
+
+
+class Tied(unittest.TestCase):
+    def test_calls_wait_for_interpreters_that_are_slow_to_start(self):
+        for mesh in _tied.spec_of(2, {})["meshes"].values():
+            self.assertEqual((mesh["ready"], mesh["dims"]), ("notify", {"host": 2, "slot": 256}))
 
 
 class Output(unittest.TestCase):

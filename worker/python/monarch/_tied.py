@@ -27,9 +27,10 @@ def spec_of(hosts, variables):
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     paths = [package] + [os.path.abspath(one) for one in sys.path if os.path.abspath(one) != package]
     environment = {**variables, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
+    # Interpreters that start beside hundreds of others take long: calls wait until they say READY.
     once = {
         "dims": {"host": hosts, "slot": _SLOTS}, "idle": True, "trust": "job", "program": [sys.executable, "-m", "monarch.rank"],
-        "workdir": os.getcwd(), "env": environment, "stop": {"grace": _GRACE}, "supervision": {"restart": {"max": 0}}
+        "workdir": os.getcwd(), "env": environment, "ready": "notify", "stop": {"grace": _GRACE}, "supervision": {"restart": {"max": 0}}
     }
     # Who claims counts how often; here no start is the last.
     again = {**once, "hosts": {"like": _MESH}, "supervision": {"restart": {"max": "unlimited", "window": "1s", "backoff": "1ms", "backoff_max": "50ms"}}}
