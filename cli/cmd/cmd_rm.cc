@@ -78,6 +78,7 @@ int refuse_job(const Context& context, const std::string& id, const Error& error
     case ErrorCode::kNotFound:
     case ErrorCode::kGone:
     case ErrorCode::kTimeout:
+    case ErrorCode::kDevice:
     case ErrorCode::kInternal: break;
   }
   return refuse(context, {.id = "E0926", .message = text(id, " was not removed: ", error.message), .help = ""},

@@ -17,6 +17,7 @@ std::string_view error_code_name(ErrorCode code) {
     case ErrorCode::kGone: return "gone";
     case ErrorCode::kTimeout: return "timeout";
     case ErrorCode::kUnsupported: return "unsupported";
+    case ErrorCode::kDevice: return "device";
     case ErrorCode::kInternal: return "internal";
   }
   return "unknown";

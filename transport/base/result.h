@@ -24,6 +24,7 @@ enum class ErrorCode : std::uint8_t {
   kGone,         // it was there and has ended
   kTimeout,      // the deadline passed
   kUnsupported,  // this build or this machine cannot do it
+  kDevice,       // a GPU, or its driver, has failed at what it was told to do
   kInternal,     // the system answered what it should not have
 };
 

@@ -176,7 +176,7 @@ Status Publisher::check_whole() const {
   return {};
 }
 
-Status Publisher::commit() {
+Status Publisher::commit(Duration /*patience*/) {
   MONARCH_TRY(usable());
   if (!writing_) return invalid(text("no version of ", printable(options_.name), " is being written"));
   Status ready = check_whole();

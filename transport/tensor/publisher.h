@@ -44,7 +44,7 @@ class Publisher {
   // to bfloat16.
   Status put_as(const TensorKind& tensor, const Dtype& as, const Box& box, const char* data, const Extents& strides);
   // kInvalid: a part of the first version is missing. kBusy: there is no memory for a slot. Then nothing is published.
-  Status commit();
+  Status commit(Duration patience = Duration::forever());
   void abandon();
   // Nothing more comes. Waits until all readers have the last version or have gone, for the options' `linger` at most.
   Status close();

@@ -174,6 +174,7 @@ std::string_view word_of(const Error& error) {
     case ErrorCode::kGone: return "short";
     case ErrorCode::kNotFound:
     case ErrorCode::kTimeout:
+    case ErrorCode::kDevice:
     case ErrorCode::kInternal: return "other";
   }
   return "other";

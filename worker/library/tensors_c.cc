@@ -46,6 +46,7 @@ int code_of(const Error& error) {
     case ErrorCode::kGone: return MONARCH_TENSORS_PEER_GONE;
     case ErrorCode::kTimeout: return MONARCH_TENSORS_TIMEOUT;
     case ErrorCode::kUnsupported: return MONARCH_TENSORS_UNSUPPORTED;
+    case ErrorCode::kDevice: return MONARCH_TENSORS_DEVICE;
     case ErrorCode::kInternal: break;
   }
   return MONARCH_TENSORS_INTERNAL;
@@ -104,10 +105,26 @@ struct Part {
   Extents strides;
 };
 
-Result<Part> read_part(const monarch_tensors_part_v1& part) {
+// What its caller has filled, who may have been built with an earlier header: the other fields are 0.
+template <class Struct>
+Struct as_far_as_filled(const Struct& given) {
+  Struct all{};
+  std::memcpy(&all, &given, std::min<std::size_t>(given.struct_size, sizeof all));
+  return all;
+}
+
+// As it was published first.
+constexpr std::size_t kFirstPartSize = offsetof(monarch_tensors_part_v1, device_type);
+
+Result<Part> read_part(const monarch_tensors_part_v1& given) {
   const Error invalid{ErrorCode::kInvalid, "a part without a name, or with another struct_size"};
-  if (part.struct_size < sizeof part || part.name == nullptr || part.reserved != 0) return invalid;
+  if (given.struct_size < kFirstPartSize || given.name == nullptr || given.reserved != 0) return invalid;
+  const monarch_tensors_part_v1 part = as_far_as_filled(given);
   const std::string name = printable(part.name);
+  if (part.device_type != 0 && part.device_type != 1) {
+    return Error{ErrorCode::kUnsupported,
+                 text("tensor ", name, " is in memory of a device of type ", part.device_type)};
+  }
   if (part.dims > MONARCH_TENSORS_DIMS) {
     return Error{ErrorCode::kInvalid, text("tensor ", name, " has ", part.dims, " dimensions, and at most ",
                                            +MONARCH_TENSORS_DIMS, " are known")};
@@ -246,7 +263,13 @@ int monarch_tensors_version_lend(monarch_tensors_publisher* publisher, const mon
 }
 
 int monarch_tensors_version_commit(monarch_tensors_publisher* publisher, monarch_tensors_error_v1* error) {
-  return guarded(error, [&] { return done(error, publisher->is->commit()); });
+  return monarch_tensors_version_commit_within(publisher, -1, error);
+}
+
+int monarch_tensors_version_commit_within(monarch_tensors_publisher* publisher, int64_t timeout_ms,
+                                          monarch_tensors_error_v1* error) {
+  return guarded(error,
+                 [&] { return done(error, publisher->is->commit(milliseconds_or(timeout_ms, Duration::forever()))); });
 }
 
 void monarch_tensors_version_abandon(monarch_tensors_publisher* publisher) {
@@ -271,14 +294,19 @@ int monarch_tensors_pull_make(monarch_tensors_session* session, const char* mesh
                               monarch_tensors_error_v1* error) {
   return guarded(error, [&] {
     std::vector<tensor::PullPart> wanted;
+    const auto* const first = reinterpret_cast<const char*>(parts);
     for (std::size_t i = 0; i < count; ++i) {
-      auto read = read_part(parts[i]);
+      const auto& part = *reinterpret_cast<const monarch_tensors_part_v1*>(first + i * parts->struct_size);
+      if (part.struct_size != parts->struct_size) {
+        return fail(error, MONARCH_TENSORS_INVALID, "parts of one array, and each with another struct_size");
+      }
+      auto read = read_part(part);
       if (!read.ok()) return fail(error, read.error());
       const Status fits = tensor::check_wanted(read->tensor, read->box, read->strides);
       if (!fits.ok()) return fail(error, fits.error());
       wanted.push_back({.tensor = std::move(read->tensor),
                         .box = read->box,
-                        .data = static_cast<char*>(parts[i].data),
+                        .data = static_cast<char*>(part.data),
                         .strides = read->strides});
     }
     auto made = session->is->pull(mesh, publication, std::move(wanted));
@@ -324,10 +352,11 @@ int monarch_tensors_pull_run(monarch_tensors_pull* pull, const monarch_tensors_r
   return guarded(error, [&] {
     const Status ours = pull->session->check_process();
     if (!ours.ok()) return fail(error, ours.error());
+    const monarch_tensors_run_v1 given = as_far_as_filled(*options);
     tensor::RunOptions run;
-    if (options->timeout_ms >= 0) run.timeout = Duration::milliseconds(options->timeout_ms);
-    run.next_generation = (options->flags & MONARCH_TENSORS_NEXT_GENERATION) != 0;
-    if (const monarch_tensors_version_v1* const than = options->newer_than) {
+    if (given.timeout_ms >= 0) run.timeout = Duration::milliseconds(given.timeout_ms);
+    run.next_generation = (given.flags & MONARCH_TENSORS_NEXT_GENERATION) != 0;
+    if (const monarch_tensors_version_v1* const than = given.newer_than) {
       run.newer_than = tensor::PulledVersion{than->gang, {than->generation, than->number}};
     }
     run.waiting = [pull, begun = boot_now()](const std::string& words) {

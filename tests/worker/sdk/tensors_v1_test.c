@@ -4,12 +4,15 @@
 
 _Static_assert(sizeof(monarch_tensors_error_v1) == 1056, "error");
 _Static_assert(offsetof(monarch_tensors_error_v1, text) == 32, "error.text");
-_Static_assert(sizeof(monarch_tensors_part_v1) == 64, "part");
+_Static_assert(sizeof(monarch_tensors_part_v1) == 80, "part");
 _Static_assert(offsetof(monarch_tensors_part_v1, at) == 56, "part.at");
+_Static_assert(offsetof(monarch_tensors_part_v1, device_type) == 64, "part.device_type");
+_Static_assert(offsetof(monarch_tensors_part_v1, stream) == 72, "part.stream");
 _Static_assert(sizeof(monarch_tensors_version_v1) == 24, "version");
 _Static_assert(sizeof(monarch_tensors_publish_v1) == 40, "publish");
 _Static_assert(offsetof(monarch_tensors_publish_v1, linger_ms) == 32, "publish.linger_ms");
-_Static_assert(sizeof(monarch_tensors_run_v1) == 24, "run");
+_Static_assert(sizeof(monarch_tensors_run_v1) == 32, "run");
+_Static_assert(offsetof(monarch_tensors_run_v1, stream) == 24, "run.stream");
 _Static_assert(sizeof(monarch_tensors_pulled_v1) == 56, "pulled");
 _Static_assert(offsetof(monarch_tensors_pulled_v1, by_verbs) == 48, "pulled.by_verbs");
 _Static_assert(sizeof(monarch_tensors_mapped_v1) == 96, "mapped");

@@ -5,7 +5,7 @@
  * names the file in ranks of a job with `tensors`.
  *
  * Frozen as monarch/plugin_v1.h is: fields are only ever added at the end of a struct, and who fills one sets its
- * struct_size. Every function returns one of MONARCH_TENSORS_OK …; where that is another, and `error` is not NULL, it
+ * struct_size, the same in each of an array; fields that it does not have are 0. Every function returns one of MONARCH_TENSORS_OK …; where that is another, and `error` is not NULL, it
  * says why. Every wait has a deadline, or names every 30 s what it is for. Texts are UTF-8 and end with a 0 byte.
  *
  * A session is any thread's; a publisher, and a pull but for its cancel, one's at a time. What a session has given out
@@ -31,7 +31,8 @@ enum {
   MONARCH_TENSORS_UNREACHABLE = 7, /* a rank that lives is not reached */
   MONARCH_TENSORS_NO_ROOM = 8,     /* no memory, or another limit */
   MONARCH_TENSORS_UNSUPPORTED = 9,
-  MONARCH_TENSORS_INTERNAL = 10
+  MONARCH_TENSORS_INTERNAL = 10,
+  MONARCH_TENSORS_DEVICE = 11 /* a GPU, or its driver, has failed at it */
 };
 
 enum { MONARCH_TENSORS_TEXT = 1024, MONARCH_TENSORS_LANE = 8, MONARCH_TENSORS_DIMS = 8 };
@@ -60,6 +61,10 @@ typedef struct monarch_tensors_part_v1 {
   const int64_t* strides; /* of the memory, in bytes; NULL: dense, row-major */
   const uint64_t* of;     /* shape of the tensor; NULL: the box is all of it */
   const uint64_t* at;     /* where the box begins; NULL: at 0 in each dimension */
+  int32_t device_type;    /* of the memory, as DLPack counts them: 0 and 1 the host's, 2 CUDA's, 13 CUDA's managed */
+  int32_t device;         /* the GPU, as this process counts them */
+  uint64_t stream;        /* of that GPU (CUstream; 0: its default one), on which a put is copied: behind what is
+                             enqueued there, and before what comes after. A pull has that of its run */
 } monarch_tensors_part_v1;
 
 /* Versions of one gang rise within a generation; one that is started again may begin at an earlier one. */
@@ -105,6 +110,9 @@ int monarch_tensors_version_put_as(monarch_tensors_publisher* publisher, const m
 int monarch_tensors_version_lend(monarch_tensors_publisher* publisher, const monarch_tensors_part_v1* part,
                                  void** memory, monarch_tensors_error_v1* error);
 int monarch_tensors_version_commit(monarch_tensors_publisher* publisher, monarch_tensors_error_v1* error);
+/* The same: it waits for the streams that the version is copied on, and no longer than that; < 0: without end. */
+int monarch_tensors_version_commit_within(monarch_tensors_publisher* publisher, int64_t timeout_ms,
+                                          monarch_tensors_error_v1* error);
 void monarch_tensors_version_abandon(monarch_tensors_publisher* publisher);
 /* Offers the last version until its readers have it or have gone, and where nobody has read any until somebody has, for
  * `linger` at most. The handle is still to be freed. */
@@ -124,6 +132,8 @@ typedef struct monarch_tensors_run_v1 {
   uint32_t flags;
   int64_t timeout_ms;                           /* < 0: none */
   const monarch_tensors_version_v1* newer_than; /* NULL: any */
+  uint64_t stream; /* on which memory of GPUs is filled (CUstream; 0: the default one of each): behind what is enqueued
+                      there. All is there when the run returns */
 } monarch_tensors_run_v1;
 
 typedef struct monarch_tensors_pulled_v1 {

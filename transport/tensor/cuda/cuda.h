@@ -1,0 +1,84 @@
+#pragma once
+
+// Cuda: what is used of NVIDIA's driver, and no more: on which GPU memory lies, memory of the host that it may fill and
+// read by itself, copies on a stream of the caller's, and events that say what is done. What has a driver implements it
+// (libcuda.h).
+//
+// A copy is only enqueued when its call returns, whatever memory it is of: an event alone says that the memory of the
+// host is free again, or filled.
+//
+// Thread: any. Lifetime: pins and events within that of the Cuda; a pin longer than what is enqueued of its memory, and
+// shorter than the mapping of it.
+
+#include <compare>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "transport/base/result.h"
+
+namespace monarch::tensor {
+
+// The caller's, by its handle (CUstream). 0 and 1: the default one of its GPU; 2: that of the calling thread.
+struct CudaStream {
+  int device = 0;  // the GPU, as this process counts them
+  std::uint64_t handle = 0;
+  auto operator<=>(const CudaStream&) const = default;
+};
+
+// Rows between memory of the host and of a GPU.
+struct CudaCopy {
+  char* host = nullptr;
+  char* device = nullptr;
+  std::uint64_t row = 0;  // bytes
+  std::uint64_t rows = 1;
+  std::uint64_t host_pitch = 0;  // bytes from one row to the next; of one row nobody looks at it
+  std::uint64_t device_pitch = 0;
+};
+
+// Memory of the host that the driver fills and reads by itself.
+class CudaPin {
+ public:
+  CudaPin() = default;
+  CudaPin(const CudaPin&) = delete;
+  CudaPin& operator=(const CudaPin&) = delete;
+  virtual ~CudaPin() = default;
+};
+
+class CudaEvent {
+ public:
+  CudaEvent() = default;
+  CudaEvent(const CudaEvent&) = delete;
+  CudaEvent& operator=(const CudaEvent&) = delete;
+  virtual ~CudaEvent() = default;
+
+  // kDevice: what was enqueued before it has failed.
+  virtual Result<bool> is_done() = 0;
+};
+
+class Cuda {
+ public:
+  Cuda() = default;
+  Cuda(const Cuda&) = delete;
+  Cuda& operator=(const Cuda&) = delete;
+  virtual ~Cuda() = default;
+
+  // "GPU 0 (NVIDIA H200)"
+  virtual std::string device_name(int device) = 0;
+  // The GPU that the memory is of, managed memory too. kInvalid: the driver knows no such memory, or it is the host's.
+  virtual Result<int> device_of(const char* at) = 0;
+  // kInvalid: it is captured into a graph, where nothing may be waited for.
+  virtual Status check(const CudaStream& stream) = 0;
+  // Of mapped memory that this process may write. kUnsupported, kBusy: the driver refuses; the message says why.
+  virtual Result<std::unique_ptr<CudaPin>> pin(char* start, std::uint64_t bytes) = 0;
+  // kDevice: the driver's word, with the GPU.
+  virtual Status to_host(const CudaCopy& copy, const CudaStream& stream) = 0;
+  virtual Status to_device(const CudaCopy& copy, const CudaStream& stream) = 0;
+  // Done when all is that was enqueued there before. kDevice: also of a stream of another GPU.
+  virtual Result<std::unique_ptr<CudaEvent>> record(const CudaStream& stream) = 0;
+};
+
+// Owners: the session, and who copies by it.
+using SharedCuda = std::shared_ptr<Cuda>;
+
+}  // namespace monarch::tensor
