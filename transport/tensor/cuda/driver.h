@@ -2,7 +2,7 @@
 
 // Cuda: what is used of NVIDIA's driver, and no more: on which GPU memory lies, memory of the host that it may fill and
 // read by itself, copies on a stream of the caller's, and events that say what is done. What has a driver implements it
-// (libcuda.h).
+// (load.h).
 //
 // A copy is only enqueued when its call returns, whatever memory it is of: an event alone says that the memory of the
 // host is free again, or filled.

@@ -6,7 +6,7 @@
 // Thread: any. Lifetime: it is never unloaded.
 
 #include "transport/base/result.h"
-#include "transport/tensor/cuda/cuda.h"
+#include "transport/tensor/cuda/driver.h"
 
 namespace monarch::tensor {
 
