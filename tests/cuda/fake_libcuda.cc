@@ -9,8 +9,6 @@
 //   FAKE_CUDA_PAGEABLE  late: memory of the host that is not registered is read and written when its turn comes, too
 //   FAKE_CUDA_DEVICE    the GPU of all memory (the context's)
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -329,7 +327,7 @@ Code fakeFill(Stream handle, Address at, int byte, std::size_t bytes) {
 Code fakeSpin(Stream handle, unsigned us) {
   const auto stream = stream_of_test(handle);
   if (!stream) return kInvalidHandle;
-  stream->enqueue([us] { (void)::usleep(us); });
+  stream->enqueue([us] { fake_cuda::take(us); });
   return kSuccess;
 }
 

@@ -1,5 +1,6 @@
 #include "tests/cuda/fake_world.h"
 
+#include <poll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <sstream>
 #include <string_view>
@@ -67,6 +69,12 @@ void broken(const char* rule) {
   std::abort();
 }
 
+void take(unsigned us) {
+  if (us == 0) return;
+  timespec time{.tv_sec = us / 1'000'000, .tv_nsec = long{us % 1'000'000} * 1'000};
+  (void)::ppoll(nullptr, 0, &time, nullptr);  // a signal: it was faster
+}
+
 FakeStream::FakeStream(Device on, unsigned seed) : device(on), shared_(std::make_shared<Shared>()) {
   shared_->random.seed(seed);
   std::thread([shared = shared_] { serve(shared); }).detach();
@@ -95,7 +103,7 @@ void FakeStream::serve(const std::shared_ptr<Shared>& shared) {
       late = World::it().late_us;
       if (late > 0) late = static_cast<unsigned>(shared->random() % (late + 1));
     }
-    if (late > 0) (void)::usleep(late);
+    take(late);
     next();
     {
       const std::lock_guard lock(shared->mutex);
@@ -180,8 +188,8 @@ void World::be_late(unsigned us, unsigned with_seed) {
 
 Code World::allocate(Address& at, std::size_t bytes, Device device, bool managed) {
   const std::size_t size = whole_pages(bytes);
-  const int fd = ::memfd_create("fake-gpu", MFD_CLOEXEC);
   if (bytes == 0) return kInvalidValue;
+  const int fd = ::memfd_create("fake-gpu", MFD_CLOEXEC);
   if (fd < 0 || ::ftruncate(fd, static_cast<off_t>(size)) != 0) return kOutOfMemory;
   void* const shadow = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   void* const seen = managed ? shadow : ::mmap(nullptr, size, PROT_NONE, MAP_SHARED, fd, 0);

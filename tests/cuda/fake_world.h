@@ -39,6 +39,8 @@ inline constexpr int kDevices = 2;
 inline constexpr std::uint64_t kMaxPitch = 0x7fff'ffff;
 
 [[noreturn]] void broken(const char* rule);
+// As the work of a GPU takes its time.
+void take(unsigned us);
 
 struct Memory {
   Address start = 0;

@@ -32,6 +32,7 @@ std::string address_text(const char* at) {
 
 // What was found of one GPU. Its primary context is what PyTorch and the runtime of CUDA have, and is kept from then on.
 struct Gpu {
+  own_cuda::Device device = 0;
   own_cuda::Context context = nullptr;
   std::uint64_t max_pitch = 0;
 };
@@ -59,6 +60,9 @@ enum class CudaWay : std::uint8_t { kToHost, kToDevice };
 class Driver final : public Cuda {
  public:
   explicit Driver(const Functions& cuda) : cuda_(cuda) {}
+  ~Driver() override {
+    for (const auto& one : gpus_) (void)cuda_.primary_release(one.second.device);  // it ends with its last user
+  }
 
   std::string device_name(int device) override;
   Result<int> device_of(const char* at) override;
@@ -162,20 +166,18 @@ Result<Gpu> Driver::any_gpu() {
 }
 
 Result<Gpu> Driver::begin_to_use(int device) {
-  own_cuda::Device found = 0;
   Gpu gpu;
-  if (const Code code = cuda_.device_get(&found, device); code != own_cuda::kSuccess) {
+  if (const Code code = cuda_.device_get(&gpu.device, device); code != own_cuda::kSuccess) {
     return failed(device, "looking for it", code);
   }
-  if (const Code code = cuda_.primary_retain(&gpu.context, found); code != own_cuda::kSuccess) {
-    return failed(device, "its primary context", code);
-  }
   int pitch = 0;
-  if (const Code code = cuda_.device_attribute(&pitch, own_cuda::kMaxPitch, found); code != own_cuda::kSuccess) {
-    (void)cuda_.primary_release(found);  // the error is told already
+  if (const Code code = cuda_.device_attribute(&pitch, own_cuda::kMaxPitch, gpu.device); code != own_cuda::kSuccess) {
     return failed(device, "asking for its greatest pitch", code);
   }
   gpu.max_pitch = static_cast<std::uint64_t>(std::max(pitch, 0));
+  if (const Code code = cuda_.primary_retain(&gpu.context, gpu.device); code != own_cuda::kSuccess) {
+    return failed(device, "taking its primary context", code);
+  }
   return gpu;
 }
 

@@ -44,9 +44,9 @@ Result<SharedCuda> load() {
   if (!missing.empty()) return no_driver(text(named_library(cuda), " has no ", missing, ": it is too old"));
   const Code code = cuda.init(0);
   if (code == own_cuda::kSuccess) return SharedCuda(driver_by(cuda));
-  // The stub, which names no errors, either.
+  // The stub names no errors, either.
   const std::string word = code == own_cuda::kStubLibrary
-                               ? "CUDA_ERROR_STUB_LIBRARY (it is the stub of NVIDIA's toolkit, which comes first)"
+                               ? "CUDA_ERROR_STUB_LIBRARY (the stub of NVIDIA's toolkit, and no driver)"
                                : cuda_word(cuda, code);
   return no_driver(text(named_library(cuda), ": cuInit: ", word));
 }
