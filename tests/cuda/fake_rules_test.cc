@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "tests/cuda/fake_cuda.h"
+#include "tests/cuda/fake_gpu.h"
 #include "transport/tensor/cuda/load.h"
 
 namespace monarch::tensor {

@@ -17,7 +17,7 @@ LIBRARIES = [
     (r"(infiniband|rdma)/.*", r"transport/tensor/verbs/libibverbs\.cc", "transport/tensor/verbs/libibverbs.cc"),
     (r"sodium\.h", r"transport/peers/body_cipher\.cc", "transport/peers/body_cipher.cc"),
     (r"openssl/.*", r"transport/peers/openssl_cipher\.cc", "transport/peers/openssl_cipher.cc"),
-    (r"cuda.*\.h|nccl\.h", r"(?!)", "nothing yet"),
+    (r"cuda.*\.h|nccl\.h", r"tests/cuda/agree\.cc", "tests/cuda/agree.cc"),
     (r"(gtest|gmock)/.*", r"tests/.*", "tests"),
 ]
 

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/cuda/fake_cuda.h"
+#include "tests/cuda/fake_gpu.h"
 #include "transport/base/clock.h"
 
 namespace monarch::tensor {
