@@ -56,6 +56,16 @@ class CudaEvent {
   virtual Result<bool> is_done() = 0;
 };
 
+// While it lives, the primary context of its GPU is current in the thread that has made it, and ends it; then what was
+// current before is so again.
+class CudaScope {
+ public:
+  CudaScope() = default;
+  CudaScope(const CudaScope&) = delete;
+  CudaScope& operator=(const CudaScope&) = delete;
+  virtual ~CudaScope() = default;
+};
+
 class Cuda {
  public:
   Cuda() = default;
@@ -79,6 +89,8 @@ class Cuda {
   virtual Status to_device(const CudaCopy& copy, const CudaStream& stream) = 0;
   // Done when all is that was enqueued there before. kDevice: also of a stream of another GPU.
   virtual Result<std::unique_ptr<CudaEvent>> record(const CudaStream& stream) = 0;
+  // For libraries that take the GPU whose context is current. kDevice, kInvalid: there is no such GPU.
+  virtual Result<std::unique_ptr<CudaScope>> enter(int device) = 0;
 };
 
 // Owners: the session, and who copies by it.

@@ -75,6 +75,7 @@ class Driver final : public Cuda {
     return enqueue(copy, stream, CudaWay::kToDevice);
   }
   Result<std::unique_ptr<CudaEvent>> record(const CudaStream& stream) override;
+  Result<std::unique_ptr<CudaScope>> enter(int device) override;
 
   Result<bool> is_done(own_cuda::Event event, int device);
   void destroy(own_cuda::Event event, int device);
@@ -112,6 +113,15 @@ class DriverEvent final : public CudaEvent {
   Driver& driver_;
   own_cuda::Event event_;
   int device_;
+};
+
+class DriverScope final : public CudaScope {
+ public:
+  DriverScope(const Functions& cuda, own_cuda::Context context) : current_(cuda, context) {}
+  Code code() const { return current_.code(); }
+
+ private:
+  const CurrentContext current_;
 };
 
 class DriverPin final : public CudaPin {
@@ -330,6 +340,13 @@ Result<std::unique_ptr<CudaEvent>> Driver::record(const CudaStream& stream) {
   Error error = failed(stream.device, "recording an event in a stream", code);
   error.message += hint;
   return error;
+}
+
+Result<std::unique_ptr<CudaScope>> Driver::enter(int device) {
+  MONARCH_ASSIGN(const Gpu gpu, this->gpu(device));
+  auto scope = std::make_unique<DriverScope>(cuda_, gpu.context);
+  if (scope->code() != own_cuda::kSuccess) return failed(device, "making its context current", scope->code());
+  return std::unique_ptr<CudaScope>(std::move(scope));
 }
 
 Result<bool> Driver::is_done(own_cuda::Event event, int device) {

@@ -275,6 +275,20 @@ TEST_F(CudaDriver, TellsOfAStreamThatHasFailed) {
   }
 }
 
+TEST_F(CudaDriver, EntersTheContextOfAGpuAndLeavesIt) {
+  {
+    const auto first = cuda_->enter(0).value();
+    const auto second = cuda_->enter(1).value();
+    EXPECT_EQ(count_of(CudaCount::kContexts), 2U);
+    std::uint64_t memory = 0;
+    EXPECT_EQ(fake::call("cuMemAlloc_v2", &memory, std::size_t{64}), 0);
+    EXPECT_EQ(cuda_->device_of(reinterpret_cast<const char*>(memory)).value(), 1);
+    EXPECT_EQ(fake::call("cuMemFree_v2", memory), 0);
+  }
+  EXPECT_EQ(count_of(CudaCount::kContexts), 0U);
+  EXPECT_EQ(cuda_->enter(7).error().code, ErrorCode::kDevice);
+}
+
 TEST_F(CudaDriver, HasNothingToDoForNoBytes) {
   const std::uint64_t before = count_of(CudaCount::kCopies);
   EXPECT_TRUE(cuda_->to_host({}, {}).ok());
