@@ -64,6 +64,8 @@ Mapping mapping_of(std::uint64_t start, std::size_t bytes) {
 
 }  // namespace
 
+thread_local std::vector<Context> contexts;
+
 void broken(const char* rule) {
   (void)std::fprintf(stderr, "fake libcuda: %s\n", rule);
   std::abort();

@@ -1,7 +1,7 @@
 #pragma once
 
 // What the fake driver is made of: memory, streams, events, and the rules that a real one does not tell when they are
-// broken. The functions are in fake_libcuda.cc.
+// broken. The functions are in fake_libcuda.cc, and a test's own in fake_calls.cc.
 //
 // - Memory of a GPU is a memfd, mapped where the processor may not touch it: a copy from there that is the processor's
 //   ends as it does on a machine with a GPU. The driver has a second mapping. Managed memory has one for both.
@@ -32,11 +32,19 @@ namespace fake_cuda {
 
 using monarch::tensor::own_cuda::Address;
 using monarch::tensor::own_cuda::Code;
+using monarch::tensor::own_cuda::Context;
 using monarch::tensor::own_cuda::Device;
 using monarch::tensor::own_cuda::Stream;
 
 inline constexpr int kDevices = 2;
 inline constexpr std::uint64_t kMaxPitch = 0x7fff'ffff;
+inline constexpr std::uint64_t kContexts = 0x1000;  // that of GPU n: this, and n
+
+// Those of this thread, the last one is current.
+extern thread_local std::vector<Context> contexts;
+inline Device current_device() {
+  return static_cast<Device>(reinterpret_cast<std::uint64_t>(contexts.back()) - kContexts);
+}
 
 [[noreturn]] void broken(const char* rule);
 // As the work of a GPU takes its time.
