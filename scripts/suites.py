@@ -42,6 +42,7 @@ SUITES = {
     "cli": ("commands: stdout, stderr and status", [("build", ["cli"], {})]),
     "package": ("the tarball in a minimal Debian root, the wheel in a fresh virtual environment, and uninstalling", [("build", ["package"], {})]),
     "rxe": ("the verbs lane on real libibverbs, in a QEMU guest with soft-RoCE", [("build", ["rxe"], {})]),
+    "gpu": ("what only a GPU can show, skipped where there is none; and that it runs, on the driver without a GPU", [("build", ["gpu"], {})]),
     "lint": ("house rules", [("build", ["lint"], {})]),
     "fuzz": ("every parser over its corpus", [("build", ["fuzz"], {})]),
     "sanitize": ("unit, corpora and 100 seeds under address+undefined; the libraries that have threads under thread", SANITIZED),
@@ -55,13 +56,13 @@ SUITES = {
     "tidy": ("clang-tidy over every source", [("build-clang", ["tidy"], {})]),
 }
 # Unit tests and corpora are in it under a sanitizer, as `sanitize` has them; as the program is compiled they are in `quick` and `all`.
-DEFAULT = ["process", "cluster", "cli", "lint", "plain", "rxe", "sim", "sanitize"]
+DEFAULT = ["process", "cluster", "cli", "lint", "plain", "rxe", "gpu", "sim", "sanitize"]
 # What needs the program alone: it is built before all else.
-OF_THE_PROGRAM = ("process", "cluster", "cli", "lint", "host-faults", "slurm-long", "process-long", "faults", "actors", "torchft")
+OF_THE_PROGRAM = ("process", "cluster", "cli", "lint", "host-faults", "slurm-long", "process-long", "faults", "actors", "torchft", "gpu")
 QUICK = ["unit", "lint", "cli", "sim-quick"]
 # In parts, of which none takes more than 20 minutes on two cores.
 ALL = ["unit", "sim", "sim-long", "process", "process-long", "cluster", "host-faults", "slurm-long", "torchft", "cli", "package",
-       "rxe", "lint", "fuzz", "asan-unit", "asan-sim", "asan-process", "tsan-unit", "tsan-sim", "tsan-process", "clang", "tidy"]
+       "rxe", "gpu", "lint", "fuzz", "asan-unit", "asan-sim", "asan-process", "tsan-unit", "tsan-sim", "tsan-process", "clang", "tidy"]
 # Real processes on a machine that may be busy with others: of these, so many tests of a suite may have a second try in the
 # default run. Suites that are named, `all` and `repeat` know none.
 TIMED = ("process", "cluster", "cli")

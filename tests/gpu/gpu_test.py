@@ -1,0 +1,70 @@
+"""What only a GPU can show: gpu_test.py --build DIR [--table] [--fake]
+
+Of the build it needs DIR/cli/monarch and DIR/worker/monarch-worker, and else python3; PyTorch where it is. A minute, and with --table, which
+measures with 1 GiB and prints what MEASURED.md takes, five. Without a GPU it is skipped. --fake runs it on the driver without a GPU that a
+whole build has (tests/cuda): what it finds then are faults of this program, and its figures mean nothing.
+"""
+
+import argparse
+import os
+import signal
+import sys
+import time
+
+import card_rows
+import gpu_driver
+import report
+
+FAKE = os.path.join("tests", "cuda")  # of a build
+
+
+def late(_number, _frame):
+    raise report.OutOfTime
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--build", required=True, help="a folder with cli/monarch and worker/monarch-worker")
+    parser.add_argument("--table", action="store_true", help="measure, and print a table")
+    parser.add_argument("--fake", action="store_true", help="on the driver without a GPU of that build")
+    return parser.parse_args()
+
+
+def opened(wanted):
+    """The driver, or the suite is skipped."""
+    try:
+        return gpu_driver.Driver(path=os.path.join(os.path.abspath(wanted.build), FAKE, "libcuda.so.1") if wanted.fake else "libcuda.so.1")
+    except gpu_driver.NoGpu as why:
+        if wanted.fake:
+            sys.exit(f"no fake driver in {wanted.build}: {why}")
+        print(f"1..0 # SKIP no NVIDIA GPU: {why}")
+        sys.exit(0)
+
+
+def main():
+    wanted = options()
+    driver = opened(wanted)
+    limit_s = 300 if wanted.table else 60
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(limit_s)
+    size, times = (8 << 20, 1) if wanted.fake else (1 << 30, 5) if wanted.table else (256 << 20, 3)
+    head = f"{driver.name}, driver {driver.version // 1000}.{driver.version % 1000 // 10}"
+    said = report.Report()
+    rows = card_rows.ROWS
+    print(f"1..{len(rows)}\n# {head}", flush=True)
+    card = card_rows.Card(driver, size, times)
+    for number, row in enumerate(rows, 1):
+        try:
+            said.run(number, row, card)
+        except report.OutOfTime:
+            said.failed.append("time")
+            print(f"not ok {number} - {row.__name__.replace('_', ' ')}: all have {limit_s} s, and they are over", flush=True)
+            break
+    signal.alarm(0)
+    if wanted.table:
+        said.table(f"{time.strftime('%Y-%m-%d')}, {head}, {size >> 20} MiB" + (", on the fake driver: these figures mean nothing" if wanted.fake else ""))
+    sys.exit(1 if said.failed else 0)
+
+
+if __name__ == "__main__":
+    main()
