@@ -34,6 +34,7 @@ inline constexpr std::string_view kActorsVariable = "MONARCH_ACTORS";
 inline constexpr std::string_view kPostVariable = "MONARCH_POST";
 inline constexpr std::string_view kRestartCauseVariable = "MONARCH_RESTART_CAUSE";
 inline constexpr std::string_view kTensorsVariable = "MONARCH_TENSORS";  // lanes for tensors: "shm,verbs,tcp"
+inline constexpr std::string_view kUnpinnedWord = "unpinned";  // among them: no driver of GPUs is to know memory
 inline constexpr std::string_view kTrustVariable = "MONARCH_TRUST";  // meshes.*.trust, of ranks that call or are called
 inline constexpr std::string_view kRankLibraryVariable = "MONARCH_RANK_LIBRARY";
 inline constexpr std::string_view kStandbyVariable = "MONARCH_STANDBY";

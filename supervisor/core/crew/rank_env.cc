@@ -100,6 +100,7 @@ void set_calls(Environment& env, const JobSpec& spec, const MeshSpec& mesh) {
   if (spec.tensors->shm) ways.emplace_back("shm");
   if (spec.tensors->verbs) ways.emplace_back("verbs");
   if (spec.tensors->tcp) ways.emplace_back("tcp");
+  if (!spec.tensors->pin) ways.emplace_back(kUnpinnedWord);
   env.set(EnvOrigin::kMesh, std::string(kTensorsVariable), join(ways, ","));
 }
 

@@ -211,6 +211,7 @@ struct TensorSpec {
   bool shm = true;
   bool verbs = true;
   bool tcp = true;
+  bool pin = true;  // a driver of GPUs may know the memory that they are copied by
   bool operator==(const TensorSpec&) const = default;
 };
 

@@ -56,11 +56,12 @@ std::optional<TensorSpec> build_tensors(const YamlNode& root) {
   const YamlNode* const written = value_of(&root, "tensors");
   if (written == nullptr || !written->is(YamlNode::Kind::kMap)) return std::nullopt;
   const YamlNode* const ways = value_of(written, "transports");
-  if (ways == nullptr || !ways->is(YamlNode::Kind::kList)) return TensorSpec{};
+  const bool pin = bool_or(written, "pin", true);
+  if (ways == nullptr || !ways->is(YamlNode::Kind::kList)) return TensorSpec{.pin = pin};
   const auto has = [ways](std::string_view way) {
     return std::any_of(ways->items.begin(), ways->items.end(), [way](const YamlNode& one) { return one.text == way; });
   };
-  return TensorSpec{.shm = has("shm"), .verbs = has("verbs"), .tcp = has("tcp")};
+  return TensorSpec{.shm = has("shm"), .verbs = has("verbs"), .tcp = has("tcp"), .pin = pin};
 }
 
 }  // namespace

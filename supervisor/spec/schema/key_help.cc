@@ -282,6 +282,7 @@ constexpr KeyHelp kHelp[] = {
     {"logs.at_limit", "rotate"},
     {"tensors", "{transports: [shm, verbs]}"},
     {"tensors.transports", "[tcp]"},
+    {"tensors.pin", "false"},
     {"metrics", "127.0.0.1:9464"},
     {"on_event", "[[notify-send, monarch]]"},
     {"drills", "{allow: true}"},

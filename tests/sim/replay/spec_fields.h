@@ -60,7 +60,7 @@ MONARCH_FIELDS(LogLimits, max_bytes)
 MONARCH_FIELDS(StorageSpec, path, shared)
 MONARCH_FIELDS(CheckpointSpec, peer, memory)
 MONARCH_FIELDS(WorkspaceSpec, path, exclude, include, max_bytes)
-MONARCH_FIELDS(TensorSpec, shm, verbs, tcp)
+MONARCH_FIELDS(TensorSpec, shm, verbs, tcp, pin)
 MONARCH_FIELDS(InputSpec, mesh, rank)
 MONARCH_FIELDS(JobSpec, name, launch, control, network, supervisor_on, meshes, supervision, start_timeout, time_limit,
                lifetime, logs, storage, workspace, checkpoints, tensors, input, calls, drills, directory)

@@ -22,6 +22,7 @@ TEST(Tensors, TakeAllWaysUnlessSomeAreNamed) {
   EXPECT_EQ(job("tensors: {}\n").tensors, (TensorSpec{.shm = true, .verbs = true, .tcp = true}));
   EXPECT_EQ(job("tensors: {transports: [tcp]}\n").tensors, (TensorSpec{.shm = false, .verbs = false, .tcp = true}));
   EXPECT_EQ(job("tensors: {transports: [tcp, shm]}\n").tensors, (TensorSpec{.shm = true, .verbs = false, .tcp = true}));
+  EXPECT_EQ(job("tensors: {pin: false}\n").tensors, (TensorSpec{.pin = false}));
   EXPECT_EQ(job("tensors: {transports: [verbs]}\n").tensors, (TensorSpec{.shm = false, .verbs = true, .tcp = false}));
   EXPECT_EQ(ids_and_places(load("tensors: {transports: [rdma]}\n")), std::vector<std::string>{"E0205 3:24"});
   EXPECT_FALSE(load("tensors: {transports: []}\n").loaded);
