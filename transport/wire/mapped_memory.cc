@@ -9,8 +9,9 @@
 
 namespace monarch {
 
-Result<std::shared_ptr<const MappedMemory>> MappedMemory::map(int fd, std::size_t size) {
-  void* const start = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
+Result<std::shared_ptr<const MappedMemory>> MappedMemory::map(int fd, std::size_t size, Access access) {
+  const int may = access == Access::kWritable ? PROT_READ | PROT_WRITE : PROT_READ;
+  void* const start = ::mmap(nullptr, size, may, MAP_SHARED, fd, 0);
   if (start == MAP_FAILED) return errno_error(text("mapping ", size, " bytes"), errno);
   return std::shared_ptr<const MappedMemory>(new MappedMemory(start, size, 0));
 }
@@ -23,6 +24,11 @@ Result<std::shared_ptr<const MappedMemory>> MappedMemory::map_part(int fd, std::
   void* const start = ::mmap(nullptr, skipped + size, PROT_READ, MAP_PRIVATE, fd, static_cast<off_t>(from - skipped));
   if (start == MAP_FAILED) return errno_error(text("mapping ", size, " bytes from ", from, " on"), errno);
   return std::shared_ptr<const MappedMemory>(new MappedMemory(start, skipped + size, skipped));
+}
+
+Status MappedMemory::protect() const {
+  if (::mprotect(start_, size_, PROT_READ) == 0) return {};
+  return errno_error(text("protecting ", size_, " bytes"), errno);
 }
 
 MappedMemory::~MappedMemory() { (void)::munmap(start_, size_); }
