@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::uint64_t kLongestAgain = 60'000;    // milliseconds; more are as many
 constexpr std::uint32_t kFrameMagic = 0x4d54464c;  // "LFTM"
-constexpr std::uint16_t kFrameFlags = kNewerThan | kKnowsIndex | kWithIndex | kWhole | kOther | kByKey | kAgain;
+constexpr std::uint16_t kFrameFlags =
+    kNewerThan | kKnowsIndex | kWithIndex | kWhole | kOther | kByKey | kAgain | kPinned;
 
 }  // namespace
 

@@ -53,6 +53,8 @@ inline constexpr std::uint16_t kWithIndex = 4;
 inline constexpr std::uint16_t kWhole = 8;
 inline constexpr std::uint16_t kOther = 16;
 inline constexpr std::uint16_t kAgain = 64;
+inline constexpr std::uint16_t kPinned =
+    128;                                     // of kSlot: the reader's driver is to know the memory; it is one for that
 inline constexpr std::uint16_t kByKey = 32;  // of kSlot: its memory is READ; the key to that comes in `rows`
 
 struct LinkFrame {

@@ -33,14 +33,15 @@ void append_run(Piece run, std::uint64_t rows, std::vector<Piece>& pieces) {
 
 }  // namespace
 
-void append_pieces(const Copy& copy, char* to, std::vector<Piece>& pieces) {
+void append_pieces(const Copy& copy, char* to, int device, std::vector<Piece>& pieces) {
   for_each_run(copy, [&](std::uint64_t source, std::uint64_t destination, const Copy::Loop& loop) {
     append_run({.source = source,
                 .destination = to + destination,
                 .row = copy.row,
                 .rows = 1,
                 .source_pitch = loop.source,
-                .destination_pitch = loop.destination},
+                .destination_pitch = loop.destination,
+                .device = device},
                loop.count, pieces);
   });
 }

@@ -31,6 +31,8 @@ constexpr const char* lane_name(LaneKind kind) {
   return "";
 }
 
+inline constexpr int kHostMemory = -1;  // among GPUs, as the process counts them
+
 // Rows that are fetched together, of at most kPieceBytes unless it is less than two rows.
 struct Piece {
   std::uint64_t source = 0;  // in the slot
@@ -39,14 +41,15 @@ struct Piece {
   std::uint32_t rows = 1;
   std::uint64_t source_pitch = 0;
   std::uint64_t destination_pitch = 0;
+  int device = kHostMemory;  // whose memory the destination is: the GPU's
 
   std::uint64_t bytes() const { return row * rows; }
 };
 inline constexpr std::uint64_t kPieceBytes = 1U << 20U;
 inline constexpr std::uint64_t kOwnersWordBytes = 4'096;  // behind what an owner says to a lane
 
-// `to`: what the copy's destination counts from.
-void append_pieces(const Copy& copy, char* to, std::vector<Piece>& pieces);
+// `to`: what the copy's destination counts from, memory of `device`.
+void append_pieces(const Copy& copy, char* to, int device, std::vector<Piece>& pieces);
 
 // What is fetched of one owner.
 struct LaneWork {

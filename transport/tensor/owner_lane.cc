@@ -7,13 +7,15 @@
 
 namespace monarch::tensor {
 
-OwnerLane::OwnerLane(Card card, HelloAsk ask, LinkWays ways, VerbsDestination& destination, bool maps)
+OwnerLane::OwnerLane(Card card, HelloAsk ask, LinkWays ways, Destination& destination, VerbsDestination& verbs,
+                     bool maps)
     : card_(std::move(card)),
       ask_(std::move(ask)),
       ways_(std::move(ways)),
       name_(ask_.owner.name()),
       dial_(card_, ask_, ways_, true),
       destination_(destination),
+      verbs_destination_(verbs),
       maps_(maps) {}
 
 void OwnerLane::begin(const VersionId& version, const LaneWork& work) {
@@ -46,18 +48,18 @@ void OwnerLane::open_lane(WayDial::Linked linked) {
   verbs_ = nullptr;
   mapping_ = nullptr;
   if (linked.way == LinkWay::kOnMachine) {
-    auto shm = std::make_unique<ShmLane>(std::move(linked.stream), maps_);
+    auto shm = std::make_unique<ShmLane>(std::move(linked.stream), destination_, maps_);
     if (maps_) mapping_ = shm.get();
     lane_ = std::move(shm);
     return;
   }
   const auto dial = [this](std::uint32_t link) { return LinkDial::start(card_, LinkWay::kToHost, ask_, link); };
-  auto tcp = std::make_unique<TcpLane>(std::move(linked.stream), dial, linked.row_links);
+  auto tcp = std::make_unique<TcpLane>(std::move(linked.stream), destination_, dial, linked.row_links);
   if (!ways_.verbs) {
     lane_ = std::move(tcp);
     return;
   }
-  auto verbs = std::make_unique<VerbsLane>(std::move(tcp), destination_,
+  auto verbs = std::make_unique<VerbsLane>(std::move(tcp), destination_, verbs_destination_,
                                            VerbsLane::Options{.towards = card_.address, .tcp = ways_.tcp});
   verbs_ = verbs.get();
   lane_ = std::move(verbs);

@@ -15,6 +15,7 @@
 #include "transport/base/result.h"
 #include "transport/base/time.h"
 #include "transport/tensor/core/card.h"
+#include "transport/tensor/destination.h"
 #include "transport/tensor/lane.h"
 #include "transport/tensor/link_dial.h"
 #include "transport/tensor/link_ways.h"
@@ -27,7 +28,7 @@ namespace monarch::tensor {
 class OwnerLane {
  public:
   // `maps`: his slot is mapped, and nothing is copied from it.
-  OwnerLane(Card card, HelloAsk ask, LinkWays ways, VerbsDestination& destination, bool maps);
+  OwnerLane(Card card, HelloAsk ask, LinkWays ways, Destination& destination, VerbsDestination& verbs, bool maps);
 
   const std::string& name() const { return name_; }
   // Once there is a link.
@@ -58,7 +59,8 @@ class OwnerLane {
   const LinkWays ways_;
   const std::string name_;
   WayDial dial_;
-  VerbsDestination& destination_;
+  Destination& destination_;
+  VerbsDestination& verbs_destination_;
   std::unique_ptr<Lane> lane_;
   VerbsLane* verbs_ = nullptr;  // where that is the lane
   const bool maps_;

@@ -63,7 +63,7 @@ class OwnerBody {
     if (Publication* const publication = find(order.of)) publication->commit(std::move(order.memory), order.index);
   }
   void take(const owner_order::Abandon& order) {
-    if (Publication* const publication = find(order.of)) publication->abandon();
+    if (Publication* const publication = find(order.of)) publication->abandon(order.keeps);
   }
   void take(const owner_order::End& order) {
     if (Publication* const publication = find(order.of)) publication->end();

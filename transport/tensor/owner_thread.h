@@ -38,6 +38,7 @@ struct Commit {
 };
 struct Abandon {
   PublisherWords of;
+  bool keeps = false;  // the publisher keeps the memory that Write has named
 };
 struct End {
   PublisherWords of;

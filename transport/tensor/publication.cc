@@ -64,10 +64,15 @@ void Publication::commit(std::shared_ptr<Slot> memory, const std::optional<Index
   feed(owner_event::Commit{});
 }
 
+void Publication::abandon(bool keeps) {
+  if (keeps) renew(writing_);
+  feed(owner_event::Abandon{});
+}
+
 // Whoever READs it in this moment hears that it is known no more.
-void Publication::perform(const owner_action::Renew& action) {
-  slots_[action.slot].known.reset();
-  slots_[action.slot].slot.reset();
+void Publication::renew(std::size_t slot) {
+  slots_[slot].known.reset();
+  slots_[slot].slot.reset();
 }
 
 void Publication::perform(const owner_action::EndLink& action) { server_.end(action.link, action.why); }
@@ -137,6 +142,7 @@ void Publication::give_slot(LinkNumber link, LinkFrame frame) {
   if (memory == nullptr) return server_.send(link, frame);
   frame.length = memory->slot->bytes();
   frame.offset = memory->serial;
+  if (!memory->slot->may_be_pinned()) frame.flags &= static_cast<std::uint16_t>(~kPinned);
   const std::shared_ptr<const Slot> slot = memory->slot;
   feed(owner_event::Given{link, frame.version.number});
   server_.send_slot(link, frame, slot);

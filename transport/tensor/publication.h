@@ -67,7 +67,8 @@ class Publication {
   void begin(std::uint64_t number);
   // It is in the memory of the slot that Write has named. `index`: of the first version.
   void commit(std::shared_ptr<Slot> memory, const std::optional<Index>& index);
-  void abandon() { feed(owner_event::Abandon{}); }
+  // `keeps`: the publisher keeps that memory, and there is other for the next version.
+  void abandon(bool keeps);
   void end() {
     ended_ = true;
     to_registrar_->ends();
@@ -92,7 +93,8 @@ class Publication {
   void give_rows(LinkNumber link, const LinkFrame& frame);
   void give_word(LinkNumber link, LinkFrame frame);
   void feed(const OwnerEvent& event);
-  void perform(const owner_action::Renew& action);
+  void renew(std::size_t slot);
+  void perform(const owner_action::Renew& action) { renew(action.slot); }
   void perform(const owner_action::EndLink& action);
   void perform(const owner_action::Write& action);
   void perform(const owner_action::Refuse& action) { tell_(publisher_word::Refused{action.text}); }

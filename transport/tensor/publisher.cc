@@ -20,9 +20,21 @@ constexpr std::size_t kAlignment = 4'096;
 
 Error invalid(std::string words) { return {ErrorCode::kInvalid, std::move(words)}; }
 
+// From memory with such strides into what is lent for it. As if it were read from there: both sides of each copy are
+// changed for one another.
+Result<std::vector<Copy>> plan_put(const TensorKind& tensor, const Box& box, const Extents& strides) {
+  MONARCH_ASSIGN(auto copies,
+                 make_plan({{.box = box}}, {{.box = box, .strides = strides}}, element_bytes(tensor.dtype)));
+  for (Copy& copy : copies) {
+    std::swap(copy.source, copy.destination);
+    for (Copy::Loop& loop : copy.loops) std::swap(loop.source, loop.destination);
+  }
+  return copies;
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Publisher>> Publisher::open(OwnerThread& owner, PublicationOptions options) {
+Result<std::unique_ptr<Publisher>> Publisher::open(OwnerThread& owner, PublicationOptions options, CudaEnd cuda) {
   if (options.name.empty() || options.name.size() > kPublicationNameBytes) {
     return invalid(text("a publication's name has 1 to ", kPublicationNameBytes, " bytes"));
   }
@@ -32,7 +44,7 @@ Result<std::unique_ptr<Publisher>> Publisher::open(OwnerThread& owner, Publicati
   MONARCH_ASSIGN(auto inbox, Inbox<PublisherWord>::create(kWords));
   const PublisherWords words = std::move(inbox);
   owner.give(owner_order::Open{options, words});
-  return std::unique_ptr<Publisher>(new Publisher(owner, std::move(options), words));
+  return std::unique_ptr<Publisher>(new Publisher(owner, std::move(options), words, std::move(cuda)));
 }
 
 Publisher::~Publisher() {
@@ -61,6 +73,7 @@ Result<PublisherWord> Publisher::hear(Instant until) {
 Status Publisher::begin(std::uint64_t number) {
   MONARCH_TRY(usable());
   if (writing_) return invalid(text("version ", number_, " of ", printable(options_.name), " is being written"));
+  puts_.tidy();
   owner_.give(owner_order::Begin{words_, number});
   const Instant until = boot_now() + options_.owner.patience + kAnswer;
   for (;;) {
@@ -84,7 +97,8 @@ Status Publisher::begin(std::uint64_t number) {
 // For all versions but the first; nobody reads it before it is told of.
 Status Publisher::take_memory() {
   if (slot_ != nullptr) return {};
-  MONARCH_ASSIGN(slot_, Slot::make(layout_.bytes()));
+  const auto readers = puts_.is_used() ? LentMemory::Readers::kMayPin : LentMemory::Readers::kOnlyRead;
+  MONARCH_ASSIGN(slot_, Slot::make(layout_.bytes(), readers));
   slot_->begin();
   return {};
 }
@@ -95,8 +109,8 @@ Result<char*> Publisher::lend_aside(const TensorKind& tensor, const Box& box, st
   Aside aside{.bytes = {}, .size = bytes, .offset = offset};
   aside.bytes.reset(static_cast<char*>(std::aligned_alloc(kAlignment, rounded)));
   if (aside.bytes == nullptr) return Error{ErrorCode::kBusy, text("no memory of ", amount_text(bytes), " for a part")};
-  aside_.push_back(std::move(aside));
-  return aside_.back().bytes.get();
+  aside_->push_back(std::move(aside));
+  return aside_->back().bytes.get();
 }
 
 Result<char*> Publisher::lend_slot(const TensorKind& tensor, const Box& box) {
@@ -133,15 +147,26 @@ Result<char*> Publisher::lend(const TensorKind& tensor, const Box& box) {
 Status Publisher::put(const TensorKind& tensor, const Box& box, const char* data, const Extents& strides) {
   MONARCH_TRY(check_wanted(tensor, box, strides));
   MONARCH_ASSIGN(char* const to, lend(tensor, box));
-  // As if it were read from there: both sides of each copy are changed for one another.
-  MONARCH_ASSIGN(auto copies,
-                 make_plan({{.box = box}}, {{.box = box, .strides = strides}}, element_bytes(tensor.dtype)));
-  for (Copy& copy : copies) {
-    std::swap(copy.source, copy.destination);
-    for (Copy::Loop& loop : copy.loops) std::swap(loop.source, loop.destination);
-    copy_rows(copy, data, to, way_for(copy.bytes()));
-  }
+  MONARCH_ASSIGN(const auto copies, plan_put(tensor, box, strides));
+  for (const Copy& copy : copies) copy_rows(copy, data, to, way_for(copy.bytes()));
   return {};
+}
+
+Status Publisher::put_device(const TensorKind& tensor, const Box& box, const DeviceMemory& from,
+                             const Extents& strides) {
+  MONARCH_TRY(check_wanted(tensor, box, strides));
+  const bool is_empty = elements(box.size) == 0;
+  const Status known = is_empty ? Status() : puts_.check(from);
+  if (!known.ok()) {
+    return Error{known.error().code, text("tensor ", printable(tensor.name), ": ", known.error().message)};
+  }
+  MONARCH_ASSIGN(char* const to, lend(tensor, box));
+  if (is_empty) return {};
+  if (slot_ != nullptr && fixed_) puts_.pin(*slot_);
+  MONARCH_ASSIGN(const auto copies, plan_put(tensor, box, strides));
+  const Status put = puts_.put(copies, from, to);
+  if (put.ok()) return {};
+  return Error{put.error().code, text("tensor ", printable(tensor.name), ": ", put.error().message)};
 }
 
 Status Publisher::put_as(const TensorKind& tensor, const Dtype& as, const Box& box, const char* data,
@@ -176,22 +201,23 @@ Status Publisher::check_whole() const {
   return {};
 }
 
-Status Publisher::commit(Duration /*patience*/) {
+Status Publisher::commit(Duration patience) {
   MONARCH_TRY(usable());
   if (!writing_) return invalid(text("no version of ", printable(options_.name), " is being written"));
   Status ready = check_whole();
+  if (ready.ok()) ready = puts_.wait(number_, patience);
   if (ready.ok()) ready = take_memory();
   if (!ready.ok()) {
     abandon();
     return ready;
   }
-  for (const Aside& aside : aside_) {
+  for (const Aside& aside : *aside_) {
     copy_row(slot_->start() + aside.offset, aside.bytes.get(), static_cast<std::size_t>(aside.size),
              way_for(aside.size));
   }
   slot_->commit(number_);
   owner_.give(owner_order::Commit{words_, std::move(slot_), fixed_ ? std::nullopt : std::optional(layout_.index())});
-  aside_.clear();
+  aside_->clear();
   fixed_ = true;
   writing_ = false;
   return {};
@@ -200,9 +226,13 @@ Status Publisher::commit(Duration /*patience*/) {
 void Publisher::abandon() {
   if (!std::exchange(writing_, false)) return;
   if (!fixed_) layout_ = {};
-  aside_.clear();
+  // GPUs may fill it still: nobody else has it until they do not.
+  const bool kept = puts_.is_under_way();
+  if (kept && fixed_) puts_.leave(slot_);
+  if (kept && !fixed_) puts_.leave(std::exchange(aside_, std::make_shared<std::vector<Aside>>()));
+  aside_->clear();
   slot_.reset();
-  owner_.give(owner_order::Abandon{words_});
+  owner_.give(owner_order::Abandon{words_, kept});
 }
 
 Status Publisher::close() {

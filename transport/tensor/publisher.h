@@ -5,6 +5,9 @@
 // there by the caller. The first version is kept aside until it is whole, since only then it is known how large a slot
 // has to be.
 //
+// Memory of a GPU is copied on a stream of the caller's: it has to stay as it is only in the order of that stream, and
+// where it is until the version has ended.
+//
 // Thread: one. Lifetime: within that of the OwnerThread.
 
 #include <cstdint>
@@ -18,6 +21,7 @@
 #include "transport/base/result.h"
 #include "transport/base/time.h"
 #include "transport/tensor/core/index.h"
+#include "transport/tensor/device_puts.h"
 #include "transport/tensor/owner_thread.h"
 #include "transport/tensor/publication.h"
 
@@ -26,7 +30,7 @@ namespace monarch::tensor {
 class Publisher {
  public:
   // kBusy: this rank publishes something of that name already.
-  static Result<std::unique_ptr<Publisher>> open(OwnerThread& owner, PublicationOptions options);
+  static Result<std::unique_ptr<Publisher>> open(OwnerThread& owner, PublicationOptions options, CudaEnd cuda = {});
   Publisher(const Publisher&) = delete;
   Publisher& operator=(const Publisher&) = delete;
   // It is published no more, whoever reads it.
@@ -43,7 +47,11 @@ class Publisher {
   // The same, published with elements of another dtype. kInvalid also: they are not made into those; float32 is rounded
   // to bfloat16.
   Status put_as(const TensorKind& tensor, const Dtype& as, const Box& box, const char* data, const Extents& strides);
-  // kInvalid: a part of the first version is missing. kBusy: there is no memory for a slot. Then nothing is published.
+  // The same of memory of a GPU, which is copied on its stream. kInvalid also: the driver does not know it; kUnsupported:
+  // there is no driver; kDevice: it fails, and the version is to be abandoned.
+  Status put_device(const TensorKind& tensor, const Box& box, const DeviceMemory& from, const Extents& strides);
+  // Waits for the streams that it was copied on. kInvalid: a part of the first version is missing. kBusy: there is no
+  // memory for a slot. kTimeout: a stream is late. kDevice: one has failed. Then nothing is published.
   Status commit(Duration patience = Duration::forever());
   void abandon();
   // Nothing more comes. Waits until all readers have the last version or have gone, for the options' `linger` at most.
@@ -60,8 +68,10 @@ class Publisher {
     std::uint64_t offset = 0;  // in a slot
   };
 
-  Publisher(OwnerThread& owner, PublicationOptions options, PublisherWords words)
-      : owner_(owner), options_(std::move(options)), words_(std::move(words)) {}
+  using Asides = std::shared_ptr<std::vector<Aside>>;  // owners: this, and GPUs that fill them
+
+  Publisher(OwnerThread& owner, PublicationOptions options, PublisherWords words, CudaEnd cuda)
+      : owner_(owner), options_(std::move(options)), words_(std::move(words)), puts_(std::move(cuda), options_.name) {}
   Result<char*> lend_aside(const TensorKind& tensor, const Box& box, std::uint64_t bytes);
   Result<char*> lend_slot(const TensorKind& tensor, const Box& box);
   Status take_memory();
@@ -73,10 +83,11 @@ class Publisher {
   OwnerThread& owner_;
   const PublicationOptions options_;
   const PublisherWords words_;
+  DevicePuts puts_;
   std::vector<PublisherWord> heard_;
   std::optional<std::string> unfit_;
   SlotLayout layout_;
-  std::vector<Aside> aside_;
+  Asides aside_ = std::make_shared<std::vector<Aside>>();
   bool fixed_ = false;  // a version was committed: all have these parts
   bool writing_ = false;
   bool closed_ = false;

@@ -22,11 +22,12 @@ LinkWays machine_alone(LinkWays ways) {
   return ways;
 }
 
-// Of a run for which no plan can be made.
+// Of a run for which no plan can be made, or that may not begin.
 PullEnd end_of(ErrorCode planned) {
   switch (planned) {
     case ErrorCode::kNotFound: return PullEnd::kNotCovered;
     case ErrorCode::kTimeout: return PullEnd::kTimeout;
+    case ErrorCode::kDevice: return PullEnd::kDevice;
     default: return PullEnd::kInvalid;
   }
 }
@@ -37,24 +38,38 @@ Duration spread(Duration again) {
   return again / 2 + again * byte / 255;
 }
 
+// Within a millisecond, which poll(2) does not know.
+void wait_for(std::vector<pollfd> descriptors, Instant until) {
+  const Duration left = std::clamp(until - boot_now(), Duration(), Duration::seconds(1));
+  const timespec time{.tv_sec = left.count_nanoseconds() / 1'000'000'000,
+                      .tv_nsec = left.count_nanoseconds() % 1'000'000'000};
+  (void)::ppoll(descriptors.data(), descriptors.size(), &time, nullptr);  // a signal: it is all looked at again
+}
+
+constexpr Duration kDevicesLooks = Duration::microseconds(100);  // GPUs have no descriptor
+constexpr Duration kDevicesPatience = Duration::seconds(5);
 constexpr std::size_t kWaitsBytes = 300;
 constexpr Duration kOthersPatience = Duration::milliseconds(20);  // for gangs nearer than the first that was found
 
 }  // namespace
 
-Pull::Pull(PullPlace place, std::vector<PullPart> parts, std::unique_ptr<RegistrarFinder> finder, FinderWords words)
+Pull::Pull(PullPlace place, std::vector<PullPart> parts, std::unique_ptr<RegistrarFinder> finder, FinderWords words,
+           std::unique_ptr<DeviceDestination> devices)
     : place_(std::move(place)),
       parts_(std::move(parts)),
       finder_(std::move(finder)),
       words_(std::move(words)),
-      destination_(place_.verbs, spans_of(parts_)) {}
+      devices_(devices.get()),
+      destination_(devices ? std::move(devices) : std::make_unique<Destination>()),
+      verbs_destination_(place_.verbs, devices_ != nullptr ? devices_->spans() : spans_of(parts_)) {}
 
 Pull::Pull(PullPlace place, std::string mapped, std::unique_ptr<RegistrarFinder> finder, FinderWords words)
     : place_(std::move(place)),
       maps_(std::move(mapped)),
       finder_(std::move(finder)),
       words_(std::move(words)),
-      destination_({}, {}) {}
+      destination_(std::make_unique<Destination>()),
+      verbs_destination_({}, {}) {}
 
 const TensorKind* Pull::mapped_kind() const { return mapped() == nullptr ? nullptr : &gang_->mapped->kind; }
 
@@ -76,6 +91,8 @@ HelloAsk Pull::ask_of(std::uint32_t rank) const {
 // ---- A run.
 
 PullOutcome Pull::run(const RunOptions& options) {
+  const Status may = begin_devices(options.stream);
+  if (!may.ok()) return PullFailure{.how = end_of(may.error().code), .text = may.error().message};
   begin_run(options);
   while (!outcome_) {
     turn();
@@ -83,8 +100,52 @@ PullOutcome Pull::run(const RunOptions& options) {
     take_events();
   }
   core_.reset();
+  settle(options);
   events_.clear();
   return *std::exchange(outcome_, std::nullopt);
+}
+
+Status Pull::begin_devices(std::uint64_t stream) {
+  if (devices_ == nullptr) return {};
+  std::set<int> gpus;
+  for (const PullPart& part : parts_) {
+    if (part.device != kHostMemory) gpus.insert(part.device);
+  }
+  return devices_->begin(gpus, stream);
+}
+
+// A version is had once the GPU has it. Where it is not to be had, what is under way has a moment to end: afterwards
+// the memory that it is copied from is nobody's.
+void Pull::settle(const RunOptions& options) {
+  Instant give_up_at = Instant::never();
+  while (devices_ != nullptr) {
+    const Status went = devices_->go_on();
+    const bool is_whole = std::holds_alternative<Pulled>(*outcome_);
+    if (is_whole && !went.ok()) fail(PullEnd::kDevice, went.error().message);
+    if (devices_->is_idle()) break;
+    const Instant now = boot_now();
+    const std::string words = text(place_.name(), " is here, and waits for ", devices_->waits_for());
+    if (is_whole && std::exchange(cancelled_, false)) fail(PullEnd::kCancelled, text(words, "; it was cancelled"));
+    if (is_whole && now >= deadline_) {
+      fail(PullEnd::kTimeout, text(words, " for longer than ", to_text(deadline_ - begun_at_)));
+    }
+    const bool has_failed = std::holds_alternative<PullFailure>(*outcome_);
+    if (has_failed && give_up_at == Instant::never()) give_up_at = now + kDevicesPatience;
+    if (now >= give_up_at) return devices_->give_up();
+    if (now >= say_at_) {
+      say_at_ = now + options.waiting_every;
+      options.waiting(words);
+    }
+    wait_for({{words_->descriptor(), POLLIN, 0}}, now + kDevicesLooks);
+    hear_finder();
+  }
+  if (auto* const pulled = std::get_if<Pulled>(&*outcome_)) pulled->time = boot_now() - begun_at_;
+}
+
+void Pull::fail(PullEnd how, const std::string& words) {
+  failure_.how = how;
+  failure_.text = words;
+  outcome_ = failure_;
 }
 
 void Pull::begin_run(const RunOptions& options) {
@@ -100,6 +161,7 @@ void Pull::begin_run(const RunOptions& options) {
                    .next_generation = options.next_generation};
   if (newer_than_) core.newer_than = VersionId{0, newer_than_->version.number};
   core_ = std::make_unique<PullCore>(std::move(core));
+  cancelled_ = false;
   for (const PullAction& action : core_->begin(begun_at_)) {
     std::visit([this](const auto& one) { perform(one); }, action);
   }
@@ -144,8 +206,14 @@ void Pull::turn() {
       busy = busy || lane.is_busy();
     }
   }
-  const int time = busy ? 0 : EventLoop::wait_milliseconds(boot_now(), due);
-  (void)::poll(waiting.data(), waiting.size(), time);  // a signal: it is all looked at again
+  if (busy || destination_->is_idle()) {
+    const int time = busy ? 0 : EventLoop::wait_milliseconds(boot_now(), due);
+    (void)::poll(waiting.data(), waiting.size(), time);  // a signal: it is all looked at again
+  } else {
+    wait_for(std::move(waiting), std::min(due, boot_now() + kDevicesLooks));
+  }
+  const Status device = destination_->go_on();
+  if (!device.ok()) feed(pull_event::DeviceFailed{device.error().message});
   hear_finder();
   if (!candidates_.empty() && boot_now() >= choose_at_) choose();
   go_on_registrar();
@@ -215,7 +283,10 @@ void Pull::hear(const finder_word::Over& word) {
   feed(pull_event::GenerationOver{gang_->local, word.text});
 }
 
-void Pull::hear(const finder_word::Cancelled& /*word*/) { feed(pull_event::Cancel{}); }
+void Pull::hear(const finder_word::Cancelled& /*word*/) {
+  cancelled_ = core_ == nullptr;
+  feed(pull_event::Cancel{});
+}
 
 // ---- The registrar.
 
@@ -354,9 +425,9 @@ Status Pull::take_index(std::string_view word) {
 void Pull::perform(const pull_action::Fetch& action) {
   auto& lane = gang_->lanes[action.owner];
   if (lane == nullptr) {
-    lane =
-        std::make_unique<OwnerLane>(gang_->cards.at(action.owner), ask_of(action.owner),
-                                    maps_ ? machine_alone(place_.ways) : place_.ways, destination_, maps_.has_value());
+    lane = std::make_unique<OwnerLane>(gang_->cards.at(action.owner), ask_of(action.owner),
+                                       maps_ ? machine_alone(place_.ways) : place_.ways, *destination_,
+                                       verbs_destination_, maps_.has_value());
   }
   lane->begin({gang_->found.generation, action.number}, gang_->work.by_owner.at(action.owner));
   fetching_.insert(action.owner);

@@ -23,6 +23,8 @@
 #include "transport/base/time.h"
 #include "transport/tensor/core/index.h"
 #include "transport/tensor/core/pull_core.h"
+#include "transport/tensor/destination.h"
+#include "transport/tensor/device_destination.h"
 #include "transport/tensor/link_ways.h"
 #include "transport/tensor/owner_lane.h"
 #include "transport/tensor/pull_work.h"
@@ -63,6 +65,7 @@ struct RunOptions {
   std::optional<PulledVersion> newer_than;
   Duration timeout = Duration::forever();
   bool next_generation = false;  // a gang that ends is no error
+  std::uint64_t stream = 0;      // of GPUs that are pulled into: its handle
   // Hears what a run waits for, each time that so much has passed.
   std::function<void(const std::string& words)> waiting = {};
   Duration waiting_every = Duration::seconds(30);
@@ -70,8 +73,9 @@ struct RunOptions {
 
 class Pull {
  public:
-  // `words` is where the finder tells.
-  Pull(PullPlace place, std::vector<PullPart> parts, std::unique_ptr<RegistrarFinder> finder, FinderWords words);
+  // `words` is where the finder tells. `devices`: where parts are in memory of GPUs.
+  Pull(PullPlace place, std::vector<PullPart> parts, std::unique_ptr<RegistrarFinder> finder, FinderWords words,
+       std::unique_ptr<DeviceDestination> devices = nullptr);
   // Of one tensor, which is not fetched: the slot of an owner on this machine that has all of it stays mapped, as it
   // is, until the next run or the end of this.
   Pull(PullPlace place, std::string mapped, std::unique_ptr<RegistrarFinder> finder, FinderWords words);
@@ -103,7 +107,11 @@ class Pull {
     std::map<std::uint32_t, std::unique_ptr<OwnerLane>> lanes;  // by rank
   };
 
+  Status begin_devices(std::uint64_t stream);
   void begin_run(const RunOptions& options);
+  // Copies to GPUs that are under way end, or are given up.
+  void settle(const RunOptions& options);
+  void fail(PullEnd how, const std::string& words);
   void turn();
   void say_waiting(const RunOptions& options);
   void take_events();
@@ -147,8 +155,11 @@ class Pull {
   std::unique_ptr<PullCore> core_;  // of the run
   std::deque<PullEvent> events_;
   std::optional<PulledVersion> newer_than_;
-  std::optional<VersionId> opens_;  // a version after that one, as the registrar counts them
-  VerbsDestination destination_;
+  std::optional<VersionId> opens_;        // a version after that one, as the registrar counts them
+  DeviceDestination* devices_ = nullptr;  // where that is the destination
+  const std::unique_ptr<Destination> destination_;
+  VerbsDestination verbs_destination_;
+  bool cancelled_ = false;
   std::unique_ptr<Gang> gang_;  // that is pulled from
   // Of each of the core's generations.
   struct Local {

@@ -59,7 +59,7 @@ Result<std::map<std::uint32_t, Wanted>> look_up(const Index& index, const std::m
 std::size_t append(const Copy& copy, const PullPart& part, PullWork& all) {
   LaneWork& work = all.by_owner[copy.owner];
   const std::size_t before = work.pieces.size();
-  append_pieces(copy, part.data, work.pieces);
+  append_pieces(copy, part.data, part.device, work.pieces);
   work.bytes += copy.bytes();
   std::uint64_t end = copy.source + copy.row;
   for (std::size_t loop = 0; loop < copy.depth; ++loop) end += (copy.loops[loop].count - 1) * copy.loops[loop].source;
@@ -116,6 +116,7 @@ Result<MappedTensor> find_mapped(const Index& index, const std::map<std::uint32_
 std::vector<VerbsDestination::Span> spans_of(const std::vector<PullPart>& parts) {
   std::vector<VerbsDestination::Span> spans;
   for (const PullPart& part : parts) {
+    if (part.device != kHostMemory) continue;
     std::uint64_t bytes = element_bytes(part.tensor.dtype);
     for (std::size_t dim = 0; dim < part.box.size.size(); ++dim) {
       if (part.box.size[dim] > 0) bytes += (part.box.size[dim] - 1) * part.strides[dim];

@@ -24,7 +24,8 @@ struct PullPart {
   TensorKind tensor;
   Box box;
   char* data = nullptr;
-  Extents strides;  // in bytes
+  Extents strides;           // in bytes
+  int device = kHostMemory;  // whose memory it is: the GPU's
 };
 
 struct PullPlace {
@@ -59,7 +60,7 @@ struct MappedTensor {
 Result<MappedTensor> find_mapped(const Index& index, const std::map<std::uint32_t, Card>& cards, const PullPlace& place,
                                  const std::string& tensor);
 
-// From the first byte of each part to its last.
+// From the first byte of each part in memory of the host to its last.
 std::vector<VerbsDestination::Span> spans_of(const std::vector<PullPart>& parts);
 
 }  // namespace monarch::tensor

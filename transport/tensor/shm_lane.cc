@@ -17,6 +17,7 @@ void ShmLane::begin(const VersionId& version, const LaneWork& work) {
   version_ = version;
   work_ = &work;
   next_ = 0;
+  mark_ = 0;
   nowhere_ = false;
   slot_ = nullptr;
   way_ = way_for(work.bytes);
@@ -24,7 +25,8 @@ void ShmLane::begin(const VersionId& version, const LaneWork& work) {
   find_slot();
   if (slot_ == nullptr && broken_.ok()) {
     ++asked_;
-    broken_ = link_->send({.kind = FrameKind::kSlot, .version = version});
+    const std::uint16_t flags = destination_.pins() != nullptr ? kPinned : std::uint16_t{0};
+    broken_ = link_->send({.kind = FrameKind::kSlot, .flags = flags, .version = version});
   }
   if (broken_.ok()) broken_ = link_->flush();
 }
@@ -32,7 +34,7 @@ void ShmLane::begin(const VersionId& version, const LaneWork& work) {
 void ShmLane::find_slot() {
   for (const auto& [number, view] : views_) {
     if (view.slot->word() == word_of(version_.number) && view.slot->bytes() >= work_->slot_bytes) {
-      slot_ = view.slot.get();
+      slot_ = view.slot;
     }
   }
 }
@@ -102,7 +104,7 @@ Status ShmLane::take_slot(StreamLink::Received& word) {
   if (!word.descriptor.valid()) return Error{ErrorCode::kInvalid, "a slot without its descriptor"};
   View& view = views_[frame.slot];
   if (view.slot == nullptr || view.serial != frame.offset) {
-    MONARCH_ASSIGN(view.slot, SlotView::open(word.descriptor, frame.length));
+    MONARCH_ASSIGN(view.slot, open_slot(word));
     view.serial = frame.offset;
   }
   if (!wanted) return {};
@@ -110,24 +112,54 @@ Status ShmLane::take_slot(StreamLink::Received& word) {
     return Error{ErrorCode::kInvalid,
                  text("a slot of ", frame.length, " bytes, and its index speaks of ", work_->slot_bytes)};
   }
-  slot_ = view.slot.get();
+  slot_ = view.slot;
   return {};
 }
 
+// Where the driver does not take it, it is copied from as for memory of the host.
+Result<std::shared_ptr<SlotView>> ShmLane::open_slot(const StreamLink::Received& word) {
+  Cuda* const cuda = destination_.pins();
+  if (cuda != nullptr && (word.frame.flags & kPinned) != 0) {
+    auto pinned = SlotView::open_pinned(word.descriptor, word.frame.length, *cuda);
+    if (pinned.ok()) return std::shared_ptr<SlotView>(std::move(*pinned));
+    destination_.refused(pinned.error().message);
+  }
+  MONARCH_ASSIGN(auto opened, SlotView::open(word.descriptor, word.frame.length));
+  return std::shared_ptr<SlotView>(std::move(opened));
+}
+
 void ShmLane::copy_some() {
-  if (!is_busy()) return;
+  if (slot_ == nullptr || is_copied()) return;
+  waits_for_room_ = false;
   for (std::uint64_t done = 0; done < kCopiedAtOnce && next_ < work_->pieces.size(); ++next_) {
     const Piece& piece = work_->pieces[next_];
-    copy_run({.from = slot_->start() + piece.source,
-              .to = piece.destination,
-              .row = static_cast<std::size_t>(piece.row),
-              .rows = piece.rows,
-              .source_pitch = piece.source_pitch,
-              .destination_pitch = piece.destination_pitch},
-             way_);
+    waits_for_room_ = !copy(piece);
+    if (waits_for_room_) break;
     done += piece.bytes();
   }
-  if (is_whole()) finish_rows();
+  mark_ = destination_.mark(slot_);
+  if (is_copied()) finish_rows();
+}
+
+// False: there is no room for it now.
+bool ShmLane::copy(const Piece& piece) {
+  const char* const from = slot_->start() + piece.source;
+  const bool is_of_host = piece.device == kHostMemory;
+  if (!is_of_host && slot_->is_pinned()) {
+    destination_.copy(piece, from);
+    return true;
+  }
+  const auto room = destination_.room(piece);
+  if (!room) return false;
+  copy_run({.from = from,
+            .to = room->at,
+            .row = static_cast<std::size_t>(piece.row),
+            .rows = piece.rows,
+            .source_pitch = piece.source_pitch,
+            .destination_pitch = room->pitch},
+           is_of_host ? way_ : CopyWay::kCached);
+  destination_.filled(piece, *room);
+  return true;
 }
 
 std::optional<std::uint64_t> ShmLane::word() {

@@ -51,7 +51,7 @@ Status StreamLink::send(LinkFrame frame, std::string behind) {
 }
 
 Status StreamLink::send_slot(const LinkFrame& frame, std::shared_ptr<const Slot> slot) {
-  return queue({.bytes = encode_frame(frame), .slot = std::move(slot), .rows = {}, .of = Outgoing::Of::kDescriptor});
+  return queue({.bytes = encode_frame(frame), .slot = std::move(slot), .rows = frame, .of = Outgoing::Of::kDescriptor});
 }
 
 Status StreamLink::send_rows(const LinkFrame& asked, std::shared_ptr<const Slot> slot) {
@@ -93,7 +93,9 @@ Result<std::size_t> StreamLink::send_some(Outgoing& outgoing) {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
   UniqueFd descriptor;
   if (outgoing.sent == 0 && outgoing.is_of(Outgoing::Of::kDescriptor)) {
-    MONARCH_ASSIGN(descriptor, outgoing.slot->reader());  // it goes with the first byte
+    // It goes with the first byte.
+    MONARCH_ASSIGN(descriptor,
+                   (outgoing.rows.flags & kPinned) != 0 ? outgoing.slot->pinning_reader() : outgoing.slot->reader());
     message.msg_control = control.data();
     message.msg_controllen = control.size();
     cmsghdr* const rights = CMSG_FIRSTHDR(&message);

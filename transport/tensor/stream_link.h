@@ -65,7 +65,7 @@ class StreamLink {
 
     std::string bytes;                 // header, and what is behind it
     std::shared_ptr<const Slot> slot;  // nullptr: it is of none
-    LinkFrame rows;                    // that follow
+    LinkFrame rows;                    // that follow; of a descriptor what is said with it
     Of of = Of::kRows;                 // of the slot; a word is put into the header when its turn comes
     std::uint64_t sent = 0;            // of all
     bool is_of(Of what) const { return slot != nullptr && of == what; }

@@ -17,8 +17,8 @@ constexpr std::size_t kRowsAtOnce = 256;  // of a readv
 
 }  // namespace
 
-TcpLane::TcpLane(std::unique_ptr<StreamLink> link, Dial dial, std::uint32_t most)
-    : dial_(std::move(dial)), most_(std::min(most, kStreams)) {
+TcpLane::TcpLane(std::unique_ptr<StreamLink> link, Destination& destination, Dial dial, std::uint32_t most)
+    : destination_(destination), dial_(std::move(dial)), most_(std::min(most, kStreams)) {
   streams_.resize(1);
   streams_.front().link = std::move(link);
 }
@@ -47,16 +47,22 @@ void TcpLane::say(const LinkFrame& frame, std::string behind) {
 
 // Until nothing is left to ask for, or enough is on its way; the word behind the last.
 Status TcpLane::ask(Stream& stream) {
-  const bool begun = next_ < work_->pieces.size() || !stream.asked.empty() || &stream == &streams_.front();
+  const bool begun =
+      next_ < work_->pieces.size() || !stream.asked.empty() || stream.waits_for_room || &stream == &streams_.front();
+  stream.waits_for_room = false;
   while (stream.asked.size() < kWindow && next_ < work_->pieces.size()) {
-    const Piece& piece = work_->pieces[next_++];
+    const Piece& piece = work_->pieces[next_];
+    const auto room = destination_.room(piece);
+    stream.waits_for_room = !room;
+    if (!room) break;
+    ++next_;
+    stream.asked.push_back({piece, *room});
     MONARCH_TRY(stream.link->send({.kind = FrameKind::kRows,
                                    .version = version_,
                                    .offset = piece.source,
                                    .row = piece.row,
                                    .rows = piece.rows,
                                    .pitch = piece.source_pitch}));
-    stream.asked.push_back(piece);
   }
   if (begun && next_ == work_->pieces.size() && !stream.word_asked) {
     stream.word_asked = true;
@@ -85,6 +91,7 @@ Status TcpLane::go_on() {
       continue;
     }
     if (broken_.ok() && streams_[i].link) broken_ = go_on(streams_[i]);
+    if (broken_.ok() && streams_[i].waits_for_room) broken_ = ask(streams_[i]);
     ++i;
   }
   return broken_;
@@ -116,7 +123,7 @@ Status TcpLane::hear(Stream& stream) {
     if (stream.link->rows_left() > 0) {
       MONARCH_TRY(take_rows(stream));
       if (stream.link->rows_left() > 0) return {};
-      stream.asked.pop_front();
+      take_piece(stream);
       MONARCH_TRY(ask(stream));
     }
     MONARCH_ASSIGN(const auto received, stream.link->receive(kOwnersWordBytes));
@@ -133,23 +140,28 @@ Status TcpLane::hear(Stream& stream) {
       continue;
     }
     const bool expected = frame.kind == FrameKind::kRowsHere && work_ != nullptr && !stream.asked.empty() &&
-                          frame.version == version_ && frame.offset == stream.asked.front().source &&
-                          frame.length == stream.asked.front().bytes();
+                          frame.version == version_ && frame.offset == stream.asked.front().piece.source &&
+                          frame.length == stream.asked.front().piece.bytes();
     if (!expected) return Error{ErrorCode::kInvalid, "it says what nobody has asked"};
     stream.done = 0;
   }
 }
 
+void TcpLane::take_piece(Stream& stream) {
+  const Asked& asked = stream.asked.front();
+  destination_.filled(asked.piece, asked.room);
+  stream.asked.pop_front();
+}
+
 Status TcpLane::take_rows(Stream& stream) {
-  const Piece& piece = stream.asked.front();
+  const auto& [piece, room] = stream.asked.front();
   while (stream.link->rows_left() > 0) {
     std::array<iovec, kRowsAtOnce> into{};
     std::size_t count = 0;
     std::uint64_t row = stream.done / piece.row;
     std::uint64_t within = stream.done % piece.row;
     for (; row < piece.rows && count < into.size(); ++row) {
-      into[count++] = {piece.destination + row * piece.destination_pitch + within,
-                       static_cast<std::size_t>(piece.row - within)};
+      into[count++] = {room.at + row * room.pitch + within, static_cast<std::size_t>(piece.row - within)};
       within = 0;
     }
     MONARCH_ASSIGN(const std::size_t got, stream.link->read_rows(into.data(), count));
@@ -187,6 +199,11 @@ void TcpLane::say_read(const VersionId& version, bool whole) {
 bool TcpLane::stop() {
   work_ = nullptr;
   const bool idle = std::all_of(streams_.begin(), streams_.end(), [this](const Stream& one) { return has_all(one); });
+  for (Stream& stream : streams_) {
+    for (const Asked& asked : stream.asked) destination_.drop(asked.room);
+    stream.asked.clear();
+    stream.waits_for_room = false;
+  }
   return broken_.ok() && idle;
 }
 

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "transport/tensor/destination.h"
 #include "transport/tensor/lane.h"
 #include "transport/tensor/link_dial.h"
 #include "transport/tensor/stream_link.h"
@@ -29,7 +30,8 @@ class TcpLane final : public Lane {
   using Dial = std::function<Result<std::unique_ptr<LinkDial>>(std::uint32_t link)>;
 
   // `most`: links that the owner lets it have.
-  TcpLane(std::unique_ptr<StreamLink> link, Dial dial, std::uint32_t most);
+  TcpLane(std::unique_ptr<StreamLink> link, Destination& destination, Dial dial, std::uint32_t most);
+  ~TcpLane() override { (void)stop(); }
 
   // Hears what is said on the owner's link beside rows.
   using Others = std::function<Status(const StreamLink::Received&)>;
@@ -49,15 +51,22 @@ class TcpLane final : public Lane {
  private:
   static constexpr std::size_t kWindow = 32;  // pieces that are asked for on a stream at a time
 
+  struct Asked {
+    Piece piece;
+    Destination::Room room;
+  };
   struct Stream {
     std::unique_ptr<LinkDial> dial;    // nullptr: it is linked
     std::unique_ptr<StreamLink> link;  // nullptr: it is dialled
-    std::deque<Piece> asked;
+    std::deque<Asked> asked;
     std::uint64_t done = 0;  // bytes of the first of them that are here
     bool word_asked = false;
+    bool waits_for_room = false;
   };
 
-  bool has_all(const Stream& stream) const { return stream.asked.empty() && !stream.word_asked; }
+  bool has_all(const Stream& stream) const {
+    return stream.asked.empty() && !stream.word_asked && !stream.waits_for_room;
+  }
   Status ask(Stream& stream);
   // False: its link is not to be had.
   bool go_on_dialling(Stream& stream);
@@ -65,8 +74,10 @@ class TcpLane final : public Lane {
   Status hear(Stream& stream);
   Status take_word(Stream& stream, const LinkFrame& frame);
   static Status take_rows(Stream& stream);
+  void take_piece(Stream& stream);
   Error ended(const Error& error) const;
 
+  Destination& destination_;
   const Dial dial_;
   std::size_t most_;  // streams
   Others others_;

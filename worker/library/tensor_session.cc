@@ -13,10 +13,12 @@
 #include "transport/base/take_number.h"
 #include "transport/base/text.h"
 #include "transport/loop/no_signals.h"
+#include "transport/tensor/cuda/load.h"
 #include "transport/tensor/verbs/libibverbs.h"
 #include "transport/tensor/verbs/open_verbs.h"
 #include "transport/wire/codec.h"
 #include "worker/library/post_finder.h"
+#include "worker/library/tensor_words.h"
 
 namespace monarch {
 
@@ -39,6 +41,14 @@ Result<tensor::LinkWays> read_ways(const char* transports) {
     left.remove_prefix(std::min(end + 1, left.size()));
   }
   return ways;
+}
+
+bool is_named(const char* words, std::string_view word) {
+  return words != nullptr && text(',', words, ',').find(text(',', word, ',')) != std::string::npos;
+}
+
+Error named(const tensor::PullPart& part, const Error& error) {
+  return {error.code, text("tensor ", printable(part.tensor.name), ": ", error.message)};
 }
 
 // Looked for once, before there are threads of ours.
@@ -75,8 +85,13 @@ Error no_mesh(const PostWelcome& welcome, const std::string& name) {
 
 }  // namespace
 
-TensorSession::TensorSession(RankPlace place, tensor::LinkWays ways, tensor::VerbsEnd verbs)
-    : place_(std::move(place)), ways_(std::move(ways)), verbs_(std::move(verbs)), process_(::getpid()), asks_(kCard) {}
+TensorSession::TensorSession(RankPlace place, tensor::LinkWays ways, tensor::VerbsEnd verbs, tensor::CudaEnd cuda)
+    : place_(std::move(place)),
+      ways_(std::move(ways)),
+      verbs_(std::move(verbs)),
+      cuda_(std::move(cuda)),
+      process_(::getpid()),
+      asks_(kCard) {}
 
 TensorSession::~TensorSession() = default;
 
@@ -91,7 +106,11 @@ Result<std::unique_ptr<TensorSession>> TensorSession::open(
   MONARCH_ASSIGN(RankPlace place, read_place(variable));
   MONARCH_ASSIGN(tensor::LinkWays ways, read_ways(variable(kTensorsVariable.data())));
   tensor::VerbsEnd verbs = find_verbs(ways, variable);
-  std::unique_ptr<TensorSession> made(new TensorSession(std::move(place), std::move(ways), std::move(verbs)));
+  std::unique_ptr<TensorSession> made(
+      new TensorSession(std::move(place), std::move(ways), std::move(verbs),
+                        {.find = tensor::load_libcuda,
+                         .pins = !is_named(variable(kTensorsVariable.data()), kUnpinnedWord),
+                         .say = say_line}));
   TensorSession* const self = made.get();
   PostHello hello;
   hello.mesh = made->place_.mesh;
@@ -232,13 +251,35 @@ Result<std::unique_ptr<tensor::Publisher>> TensorSession::publish(const std::str
   for (std::uint32_t index = 0; options.publishers.empty() && index < gang; ++index) {
     made.publishers.insert(made.registrar + index);
   }
-  return tensor::Publisher::open(*owner_, std::move(made));
+  return tensor::Publisher::open(*owner_, std::move(made), cuda_);
 }
 
 Result<std::unique_ptr<tensor::Pull>> TensorSession::pull(const std::string& mesh, const std::string& publication,
                                                           std::vector<tensor::PullPart> parts) {
+  MONARCH_ASSIGN(auto devices, devices_of(parts, text(printable(publication), " of ", printable(mesh))));
   MONARCH_ASSIGN(PullMaterial made, material(mesh, publication));
-  return std::make_unique<tensor::Pull>(std::move(made.place), std::move(parts), std::move(made.finder), made.words);
+  return std::make_unique<tensor::Pull>(std::move(made.place), std::move(parts), std::move(made.finder), made.words,
+                                        std::move(devices));
+}
+
+Result<std::unique_ptr<tensor::DeviceDestination>> TensorSession::devices_of(const std::vector<tensor::PullPart>& parts,
+                                                                             const std::string& name) const {
+  tensor::SharedCuda cuda;
+  for (const tensor::PullPart& part : parts) {
+    if (part.device == tensor::kHostMemory || tensor::is_empty(part.box)) continue;
+    if (cuda == nullptr) {
+      auto found = cuda_.find();
+      if (!found.ok()) return named(part, found.error());
+      cuda = std::move(*found);
+    }
+    const auto device = cuda->device_of(part.data);
+    if (!device.ok()) return named(part, device.error());
+    if (*device == part.device) continue;
+    return named(part, {ErrorCode::kInvalid, text("its memory is on ", cuda->device_name(*device), ", and ",
+                                                  part.device, " is given as its GPU")});
+  }
+  if (cuda == nullptr) return std::unique_ptr<tensor::DeviceDestination>();
+  return std::make_unique<tensor::DeviceDestination>(std::move(cuda), cuda_, name, tensor::spans_of(parts));
 }
 
 Result<std::unique_ptr<tensor::Pull>> TensorSession::map(const std::string& mesh, const std::string& publication,

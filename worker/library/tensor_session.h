@@ -48,7 +48,8 @@ class TensorSession {
   const RankPlace& place() const { return place_; }
 
   Result<std::unique_ptr<tensor::Publisher>> publish(const std::string& name, const PublishOptions& options);
-  // kNotFound: there is no such mesh.
+  // kNotFound: there is no such mesh. Of parts in memory of GPUs kUnsupported: there is no driver; kInvalid: it does not
+  // know that memory, or another GPU's.
   Result<std::unique_ptr<tensor::Pull>> pull(const std::string& mesh, const std::string& publication,
                                              std::vector<tensor::PullPart> parts);
   // Of a tensor that is mapped.
@@ -72,7 +73,10 @@ class TensorSession {
   };
   Result<PullMaterial> material(const std::string& mesh, const std::string& publication);
 
-  TensorSession(RankPlace place, tensor::LinkWays ways, tensor::VerbsEnd verbs);
+  TensorSession(RankPlace place, tensor::LinkWays ways, tensor::VerbsEnd verbs, tensor::CudaEnd cuda);
+  // nullptr: none of them is in memory of a GPU.
+  Result<std::unique_ptr<tensor::DeviceDestination>> devices_of(const std::vector<tensor::PullPart>& parts,
+                                                                const std::string& name) const;
   void came(const DoorThread::Connection& connection);
   void heard(DoorClient::Heard& heard);
   void failed(const PostFailure& failure);
@@ -83,6 +87,7 @@ class TensorSession {
   const RankPlace place_;
   const tensor::LinkWays ways_;
   const tensor::VerbsEnd verbs_;
+  const tensor::CudaEnd cuda_;
   const std::int64_t process_;
   CardAsks asks_;
   std::mutex mutex_;

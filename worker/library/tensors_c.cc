@@ -62,6 +62,7 @@ int code_of(tensor::PullEnd how) {
     case tensor::PullEnd::kTimeout: return MONARCH_TENSORS_TIMEOUT;
     case tensor::PullEnd::kCancelled: return MONARCH_TENSORS_CANCELLED;
     case tensor::PullEnd::kUnreachable: return MONARCH_TENSORS_UNREACHABLE;
+    case tensor::PullEnd::kDevice: return MONARCH_TENSORS_DEVICE;
   }
   return MONARCH_TENSORS_INTERNAL;
 }
@@ -103,6 +104,8 @@ struct Part {
   tensor::TensorKind tensor;
   tensor::Box box;
   Extents strides;
+  int device = tensor::kHostMemory;
+  std::uint64_t stream = 0;
 };
 
 // What its caller has filled, who may have been built with an earlier header: the other fields are 0.
@@ -113,6 +116,11 @@ Struct as_far_as_filled(const Struct& given) {
   return all;
 }
 
+// DLPack's codes of devices (dlpack.h).
+constexpr std::int32_t kDlCpu = 1;
+constexpr std::int32_t kDlCuda = 2;
+constexpr std::int32_t kDlCudaManaged = 13;
+
 // As it was published first.
 constexpr std::size_t kFirstPartSize = offsetof(monarch_tensors_part_v1, device_type);
 
@@ -121,9 +129,10 @@ Result<Part> read_part(const monarch_tensors_part_v1& given) {
   if (given.struct_size < kFirstPartSize || given.name == nullptr || given.reserved != 0) return invalid;
   const monarch_tensors_part_v1 part = as_far_as_filled(given);
   const std::string name = printable(part.name);
-  if (part.device_type != 0 && part.device_type != 1) {
-    return Error{ErrorCode::kUnsupported,
-                 text("tensor ", name, " is in memory of a device of type ", part.device_type)};
+  const bool is_of_host = part.device_type == 0 || part.device_type == kDlCpu;
+  if (!is_of_host && part.device_type != kDlCuda && part.device_type != kDlCudaManaged) {
+    return Error{ErrorCode::kUnsupported, text("tensor ", name, " is in memory of a device of DLPack's type ",
+                                               part.device_type, ", and only CUDA's are known")};
   }
   if (part.dims > MONARCH_TENSORS_DIMS) {
     return Error{ErrorCode::kInvalid, text("tensor ", name, " has ", part.dims, " dimensions, and at most ",
@@ -136,6 +145,8 @@ Result<Part> read_part(const monarch_tensors_part_v1& given) {
     return extents;
   };
   Part out;
+  if (!is_of_host) out.device = part.device;
+  out.stream = part.stream;
   out.box = {read(part.at, 0), read(part.size, 0)};
   out.tensor = {part.name, {part.dtype_code, part.dtype_bits, part.dtype_lanes}, read(part.of, 0)};
   if (part.of == nullptr) out.tensor.shape = out.box.size;
@@ -147,6 +158,11 @@ Result<Part> read_part(const monarch_tensors_part_v1& given) {
     out.strides[dim] = static_cast<std::uint64_t>(part.strides[dim]);
   }
   return out;
+}
+
+Status put(tensor::Publisher& publisher, const Part& part, const char* data) {
+  if (part.device == tensor::kHostMemory) return publisher.put(part.tensor, part.box, data, part.strides);
+  return publisher.put_device(part.tensor, part.box, {data, {part.device, part.stream}}, part.strides);
 }
 
 // What needs more than the process has is no reason to end it.
@@ -234,8 +250,7 @@ int monarch_tensors_version_put(monarch_tensors_publisher* publisher, const mona
   return guarded(error, [&] {
     const auto read = read_part(*part);
     if (!read.ok()) return fail(error, read.error());
-    const auto* const data = static_cast<const char*>(part->data);
-    return done(error, publisher->is->put(read->tensor, read->box, data, read->strides));
+    return done(error, put(*publisher->is, *read, static_cast<const char*>(part->data)));
   });
 }
 
@@ -245,7 +260,12 @@ int monarch_tensors_version_put_as(monarch_tensors_publisher* publisher, const m
     const auto read = read_part(*part);
     if (!read.ok()) return fail(error, read.error());
     const auto* const data = static_cast<const char*>(part->data);
-    const tensor::Dtype as{dtype_code, dtype_bits, 1};
+    const tensor::Dtype as{dtype_code, dtype_bits, read->tensor.dtype.lanes};
+    if (read->tensor.dtype == as) return done(error, put(*publisher->is, *read, data));
+    if (read->device != tensor::kHostMemory) {
+      return fail(error, MONARCH_TENSORS_INVALID,
+                  text("tensor ", printable(read->tensor.name), ": memory of a GPU is published as it is"));
+    }
     return done(error, publisher->is->put_as(read->tensor, as, read->box, data, read->strides));
   });
 }
@@ -307,7 +327,8 @@ int monarch_tensors_pull_make(monarch_tensors_session* session, const char* mesh
       wanted.push_back({.tensor = std::move(read->tensor),
                         .box = read->box,
                         .data = static_cast<char*>(part.data),
-                        .strides = read->strides});
+                        .strides = read->strides,
+                        .device = read->device});
     }
     auto made = session->is->pull(mesh, publication, std::move(wanted));
     if (!made.ok()) return fail(error, made.error());
@@ -355,6 +376,7 @@ int monarch_tensors_pull_run(monarch_tensors_pull* pull, const monarch_tensors_r
     const monarch_tensors_run_v1 given = as_far_as_filled(*options);
     tensor::RunOptions run;
     if (given.timeout_ms >= 0) run.timeout = Duration::milliseconds(given.timeout_ms);
+    run.stream = given.stream;
     run.next_generation = (given.flags & MONARCH_TENSORS_NEXT_GENERATION) != 0;
     if (const monarch_tensors_version_v1* const than = given.newer_than) {
       run.newer_than = tensor::PulledVersion{than->gang, {than->generation, than->number}};

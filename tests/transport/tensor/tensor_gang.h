@@ -32,6 +32,8 @@ inline constexpr Dtype kInt32{0, 32, 1};
 // The devices of owners and of readers that a test makes, where it has some (test_devices.h).
 inline VerbsEnd test_verbs;
 inline VerbsEnd test_reader_verbs;
+// The driver of owners, where a test has one.
+inline CudaEnd test_cuda;
 
 // Rows of a matrix; each element says where it is, and of which version.
 struct Matrix {
@@ -76,7 +78,7 @@ class TensorGang {
     for (std::uint32_t rank = 0; rank < ranks; ++rank) options.publishers.insert(rank);
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
       if (rank > 0) owners_[rank]->give(owner_order::Found{registrar_of(rank)});
-      publishers_.push_back(Publisher::open(*owners_[rank], options).value());
+      publishers_.push_back(Publisher::open(*owners_[rank], options, test_cuda).value());
     }
   }
 
@@ -126,7 +128,8 @@ class TensorGang {
 // A reader of the trainer's parts, which are in its memory.
 class TestReader {
  public:
-  TestReader(std::vector<PullPart> parts, LinkWays ways, const std::string& publication = "weights") {
+  TestReader(std::vector<PullPart> parts, LinkWays ways, const std::string& publication = "weights",
+             std::unique_ptr<DeviceDestination> devices = nullptr) {
     FinderWords words = Inbox<FinderWord>::create(kFinderWords).value();
     words_ = words;
     auto finder = std::make_unique<ToldFinder>([this](bool again) {
@@ -137,7 +140,7 @@ class TestReader {
     ways.machine = read_boot_id();
     pull = std::make_unique<Pull>(
         PullPlace{{"generator", 0, 1}, "trainer", publication, std::move(ways), test_reader_verbs}, std::move(parts),
-        std::move(finder), words);
+        std::move(finder), words, std::move(devices));
   }
 
   // Whoever asks from now on finds that one.

@@ -160,6 +160,11 @@ void PullCore::lose_generation(const std::string& words) {
   stop(Then::kNextGeneration);
 }
 
+void PullCore::on(const pull_event::DeviceFailed& event) {
+  if (phase_ == Phase::kStopping && then_ == Then::kEnd) return;
+  fail(PullEnd::kDevice, event.text);
+}
+
 void PullCore::on(const pull_event::Cancel&) {
   if (phase_ == Phase::kStopping && then_ == Then::kEnd) return;
   fail(PullEnd::kCancelled, text("the pull of ", options_.publication, " was cancelled"));

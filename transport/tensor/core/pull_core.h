@@ -42,6 +42,7 @@ enum class PullEnd : std::uint8_t {
   kTimeout,
   kCancelled,
   kUnreachable,  // an owner that lives is not reached
+  kDevice,       // a GPU that it is pulled into has failed, or may not be used now
 };
 
 namespace pull_event {
@@ -95,7 +96,10 @@ struct GenerationOver {
   std::uint64_t generation = 0;
   std::string text;
 };
-struct Stopped {};  // no lane has anything under way
+struct Stopped {};     // no lane has anything under way
+struct DeviceFailed {  // what is pulled into
+  std::string text;
+};
 struct Cancel {};
 struct Tick {};
 
@@ -105,7 +109,7 @@ using PullEvent =
     std::variant<pull_event::CardCame, pull_event::CardLost, pull_event::Linked, pull_event::Opened, pull_event::Waits,
                  pull_event::Unfit, pull_event::Over, pull_event::Fetched, pull_event::Word, pull_event::LinkEnded,
                  pull_event::Full, pull_event::OwnerGone, pull_event::Unreached, pull_event::GenerationOver,
-                 pull_event::Stopped, pull_event::Cancel, pull_event::Tick>;
+                 pull_event::Stopped, pull_event::DeviceFailed, pull_event::Cancel, pull_event::Tick>;
 
 namespace pull_action {
 
@@ -174,6 +178,7 @@ class PullCore {
   void on(const pull_event::Unreached& event);
   void on(const pull_event::GenerationOver& event);
   void on(const pull_event::Stopped& event);
+  void on(const pull_event::DeviceFailed& event);
   void on(const pull_event::Cancel& event);
   void on(const pull_event::Tick& event);
 

@@ -2,7 +2,7 @@
 
 // Cuda: what is used of NVIDIA's driver, and no more: on which GPU memory lies, memory of the host that it may fill and
 // read by itself, copies on a stream of the caller's, and events that say what is done. What has a driver implements it
-// (load.h).
+// (libcuda.h).
 //
 // A copy is only enqueued when its call returns, whatever memory it is of: an event alone says that the memory of the
 // host is free again, or filled.
@@ -12,6 +12,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -95,5 +96,15 @@ class Cuda {
 
 // Owners: the session, and who copies by it.
 using SharedCuda = std::shared_ptr<Cuda>;
+
+// The driver of this process, looked for once memory of a GPU is met.
+struct CudaEnd {
+  std::function<Result<SharedCuda>()> find = [] {
+    return Error{ErrorCode::kUnsupported, "this process uses no memory of GPUs"};
+  };
+  bool pins = true;  // it may know memory of the host
+  // Hears a line for the output of the rank.
+  std::function<void(const std::string& line)> say = [](const std::string& /*line*/) {};
+};
 
 }  // namespace monarch::tensor

@@ -20,8 +20,8 @@ constexpr int kRounds = 8;  // of completions, before others are looked at
 
 }  // namespace
 
-VerbsLane::VerbsLane(std::unique_ptr<TcpLane> link, VerbsDestination& destination, Options options)
-    : link_(std::move(link)), destination_(destination), options_(std::move(options)) {
+VerbsLane::VerbsLane(std::unique_ptr<TcpLane> link, Destination& destination, VerbsDestination& known, Options options)
+    : link_(std::move(link)), destination_(destination), known_(known), options_(std::move(options)) {
   link_->hear_others([this](const StreamLink::Received& word) { return heard(word); });
   const Status started = start_meeting();
   if (!started.ok()) stop_verbs(started.error().message);
@@ -29,14 +29,16 @@ VerbsLane::VerbsLane(std::unique_ptr<TcpLane> link, VerbsDestination& destinatio
 
 VerbsLane::~VerbsLane() {
   if (queue_ && posted_ != done_) (void)drain();  // the queue's end is that of all that it has under way
+  queue_.reset();
+  drop_rooms();
 }
 
 // ---- Meeting the owner.
 
 Status VerbsLane::start_meeting() {
-  VerbsDevice* const device = destination_.device();
-  if (device == nullptr) return Error{ErrorCode::kNotFound, destination_.why_not()};
-  MONARCH_TRY(destination_.know());
+  VerbsDevice* const device = known_.device();
+  if (device == nullptr) return Error{ErrorCode::kNotFound, known_.why_not()};
+  MONARCH_TRY(known_.know());
   MONARCH_ASSIGN(words_memory_,
                  device->know(reinterpret_cast<char*>(words_.get()), sizeof *words_, VerbsAccess::kFilledHere));
   MONARCH_ASSIGN(OwnQueue made, make_own_queue(*device, kUnderWay, options_.towards, {}));
@@ -100,7 +102,7 @@ void VerbsLane::begin(const VersionId& version, const LaneWork& work) {
 void VerbsLane::split(const LaneWork& work) {
   short_ = long_ = LaneWork{.pieces = {}, .bytes = 0, .slot_bytes = work.slot_bytes};
   for (const Piece& piece : work.pieces) {
-    LaneWork& of = piece.row < destination_.short_row() ? short_ : long_;
+    LaneWork& of = piece.row < known_.short_row() ? short_ : long_;
     of.pieces.push_back(piece);
     of.bytes += piece.bytes();
   }
@@ -155,20 +157,44 @@ Status VerbsLane::heard_slot(const LinkFrame& frame) {
 void VerbsLane::post_rows() {
   while (queue_ && posted_ - done_ < kUnderWay && next_.piece < long_.pieces.size()) {
     const Piece& piece = long_.pieces[next_.piece];
+    if (!next_.room) next_.room = destination_.room(piece);
+    waits_for_room_ = !next_.room;
+    if (waits_for_room_) return;
     VerbsRead read;
     read.from = piece.source + next_.row * piece.source_pitch + next_.at;
-    read.into = piece.destination + next_.row * piece.destination_pitch + next_.at;
+    read.into = next_.room->at + next_.row * next_.room->pitch + next_.at;
     read.bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(kReadBytes, piece.row - next_.at));
-    read.local_key = destination_.key_of(read.into);
+    read.local_key = known_.key_of(read.into);
     read.remote_key = view_.key;
     next_.at += read.bytes;
     if (next_.at == piece.row) {
       next_.at = 0;
-      if (++next_.row == piece.rows) next_ = {.piece = next_.piece + 1, .row = 0, .at = 0};
+      if (++next_.row == piece.rows) {
+        filling_.push_back({next_.piece, *next_.room, posted_});
+        next_ = {.piece = next_.piece + 1, .row = 0, .at = 0};
+      }
     }
-    read.told = (posted_ + 1) % kToldEvery == 0 || next_.piece == long_.pieces.size();
+    // The last one before a room is waited for is told as well: what it is of leaves one.
+    const bool has_ended = next_.row == 0 && next_.at == 0 && piece.device != kHostMemory;
+    read.told = (posted_ + 1) % kToldEvery == 0 || next_.piece == long_.pieces.size() || has_ended;
     post(read);
   }
+}
+
+void VerbsLane::take_filled() {
+  while (!filling_.empty() && filling_.front().last < done_) {
+    const Filling& first = filling_.front();
+    destination_.filled(long_.pieces[first.piece], first.room);
+    filling_.pop_front();
+  }
+}
+
+void VerbsLane::drop_rooms() {
+  for (const Filling& one : filling_) destination_.drop(one.room);
+  filling_.clear();
+  if (next_.room) destination_.drop(*next_.room);
+  next_.room.reset();
+  waits_for_room_ = false;
 }
 
 void VerbsLane::post_word(const View& view, std::size_t into) {
@@ -231,8 +257,9 @@ void VerbsLane::completed() {
       return ask_slot();
     }
     case Phase::kRows:
+      take_filled();
       post_rows();
-      if (!queue_ || done_ != posted_) return;
+      if (!queue_ || done_ != posted_ || next_.piece < long_.pieces.size()) return;
       phase_ = Phase::kWord;
       return post_word(view_, 0);
     case Phase::kWord:
@@ -255,6 +282,7 @@ void VerbsLane::poll_for(std::vector<pollfd>& descriptors) const {
 Status VerbsLane::go_on() {
   MONARCH_TRY(broken_);
   MONARCH_TRY(link_->go_on());
+  if (queue_ && waits_for_room_ && phase_ == Phase::kRows) post_rows();
   if (queue_ && posted_ != done_) take_completions();
   if (phase_ == Phase::kOverLink) MONARCH_TRY(go_over_link());
   return broken_;
@@ -269,6 +297,7 @@ void VerbsLane::stop_verbs(const std::string& why) {
   why_not_ = why;
   if (queue_ && posted_ != done_) (void)drain();
   queue_.reset();
+  drop_rooms();
   more_ = false;
   views_.clear();
   if (work_ == nullptr) return;
@@ -331,11 +360,14 @@ bool VerbsLane::stop() {
   work_ = nullptr;
   phase_ = Phase::kIdle;
   const bool is_idle = link_->stop();
-  if (!queue_ || posted_ == done_) return is_idle && broken_.ok();
-  (void)drain();  // else its end is that of all that it has under way
-  queue_.reset();
-  more_ = false;
-  return false;
+  const bool has_ended = !queue_ || posted_ == done_;
+  if (!has_ended) {
+    (void)drain();  // else its end is that of all that it has under way
+    queue_.reset();
+    more_ = false;
+  }
+  drop_rooms();
+  return has_ended && is_idle && broken_.ok();
 }
 
 }  // namespace monarch::tensor

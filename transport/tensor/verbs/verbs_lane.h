@@ -12,6 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "transport/base/time.h"
+#include "transport/tensor/destination.h"
 #include "transport/tensor/lane.h"
 #include "transport/tensor/tcp_lane.h"
 #include "transport/tensor/verbs/queue_words.h"
@@ -38,7 +40,7 @@ class VerbsLane final : public Lane {
     bool tcp = true;      // rows may go over the link, too
   };
 
-  VerbsLane(std::unique_ptr<TcpLane> link, VerbsDestination& destination, Options options);
+  VerbsLane(std::unique_ptr<TcpLane> link, Destination& destination, VerbsDestination& known, Options options);
   ~VerbsLane() override;
 
   LaneKind kind() const override { return queue_ ? LaneKind::kVerbs : LaneKind::kTcp; }
@@ -76,6 +78,12 @@ class VerbsLane final : public Lane {
     std::size_t piece = 0;
     std::uint32_t row = 0;
     std::uint64_t at = 0;
+    std::optional<Destination::Room> room{};  // of the piece
+  };
+  struct Filling {  // all of it is READ, or is under way
+    std::size_t piece = 0;
+    Destination::Room room;
+    std::uint64_t last = 0;  // READ
   };
 
   Status start_meeting();
@@ -86,6 +94,9 @@ class VerbsLane final : public Lane {
   void ask_slot();
   Status heard_slot(const LinkFrame& frame);
   void post_rows();
+  // Rooms whose READs are done.
+  void take_filled();
+  void drop_rooms();
   void post_word(const View& view, std::size_t into);
   void post(VerbsRead read);
   void take_completions();
@@ -97,7 +108,8 @@ class VerbsLane final : public Lane {
   bool drain();
 
   const std::unique_ptr<TcpLane> link_;
-  VerbsDestination& destination_;
+  Destination& destination_;
+  VerbsDestination& known_;
   const Options options_;
   Status broken_;
   std::string why_not_;
@@ -126,6 +138,8 @@ class VerbsLane final : public Lane {
   LaneWork long_;   // is READ
   View view_;       // that has the version
   Next next_;
+  std::deque<Filling> filling_;
+  bool waits_for_room_ = false;
   std::uint64_t word_ = 0;
   bool long_over_link_ = false;  // behind the short ones
 };

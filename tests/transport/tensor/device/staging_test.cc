@@ -1,0 +1,400 @@
+// Puts from memory of GPUs and pulls into it, by late streams of the fake driver (tests/cuda), over each lane: what a
+// slot holds at a block's end, and a GPU at a pull's return, is what the caller's streams had in their order.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <string>
+#include <thread>
+
+#include "tests/transport/tensor/device/staged_gang.h"
+#include "tests/transport/tensor/test_devices.h"
+
+namespace monarch::tensor {
+namespace {
+
+constexpr unsigned kSeeds = 300;
+constexpr unsigned kParts = 4;  // they wait side by side
+
+LinkWays ways_of(unsigned seed) {
+  const unsigned way = seed % 3;
+  return {.machine = {}, .shm = way == 0, .verbs = way == 1, .tcp = way == 2};
+}
+
+StagedOptions options_of(unsigned seed) {
+  StagedOptions options;
+  options.ways = ways_of(seed);
+  options.pins = seed / 3 % 3 != 2;
+  options.pitch = seed / 9 % 2 == 0 ? Staged::kColumns : 192;
+  return options;
+}
+
+void be_late_by(unsigned seed) {
+  constexpr std::array<unsigned, 3> kLate{5, 40, 150};  // microseconds
+  FakeGpu::it().be_late(kLate[seed / 18 % kLate.size()], seed);
+  FakeGpu::it().be_late_with_pageable(seed / 54 % 2 == 1);
+}
+
+// How many bytes were wrong of a few versions; a reader comes while the next one is written.
+std::uint64_t wrong_bytes(const StagedOptions& options, std::uint64_t versions) {
+  StagedGang gang(options);
+  std::uint64_t wrong = 0;
+  std::optional<PulledVersion> seen;
+  for (std::uint64_t version = 1; version <= versions; ++version) {
+    gang.publish(version);
+    if (::testing::Test::HasFailure()) return wrong;
+    const Pulled got = pulled(gang.pull(seen));
+    EXPECT_EQ(got.version.version.number, version);
+    wrong += gang.wrong(version);
+    seen = got.version;
+  }
+  return wrong;
+}
+
+class StagingTest : public ::testing::Test {
+ protected:
+  ~StagingTest() override {
+    FakeGpu::it().be_late(0, 1);
+    FakeGpu::it().be_late_with_pageable(false);
+    FakeGpu::it().heal();
+  }
+  TestDevices devices_;
+};
+
+class OrderTest : public StagingTest, public ::testing::WithParamInterface<unsigned> {};
+
+INSTANTIATE_TEST_SUITE_P(Seeds, OrderTest, ::testing::Range(0U, kParts));
+
+TEST_P(OrderTest, IsThatOfTheCallersStreams) {
+  const std::uint64_t before = FakeGpu::it().registered_bytes();
+  for (unsigned seed = 1 + GetParam(); seed <= kSeeds; seed += kParts) {
+    be_late_by(seed);
+    ASSERT_EQ(wrong_bytes(options_of(seed), 3), 0U) << "seed " << seed;
+  }
+  EXPECT_EQ(FakeGpu::it().registered_bytes(), before);
+}
+
+TEST_F(StagingTest, TakesEachLaneAndRegistersWhatItMay) {
+  const std::uint64_t before = FakeGpu::it().registered_bytes();
+  for (const bool pins : {true, false}) {
+    for (const unsigned way : {0U, 1U, 2U}) {
+      StagedOptions options;
+      options.ways = ways_of(way);
+      options.pins = pins;
+      StagedGang gang(options);
+      gang.publish(1);
+      const Pulled got = pulled(gang.pull());
+      EXPECT_EQ(way == 0 ? got.by_shm : way == 1 ? got.by_verbs : got.by_tcp, 2U);
+      EXPECT_EQ(gang.wrong(1), 0U);
+      gang.publish(2);
+      gang.publish(3);
+      EXPECT_EQ(FakeGpu::it().registered_bytes() > before, pins);
+      EXPECT_EQ(gang.wrong(pulled(gang.pull(got.version)).version.version.number), 0U);
+      EXPECT_TRUE(gang.said().empty()) << gang.said().front();
+    }
+  }
+  EXPECT_EQ(FakeGpu::it().registered_bytes(), before);
+}
+
+// ---- Mistakes that the seeds catch.
+
+// A driver that does what it is told, but for what a mutant changes.
+class BentCuda : public Cuda {
+ public:
+  explicit BentCuda(SharedCuda real) : real_(std::move(real)) {}
+  std::string device_name(int device) override { return real_->device_name(device); }
+  Result<int> device_of(const char* at) override { return real_->device_of(at); }
+  Status check(const CudaStream& stream) override { return real_->check(stream); }
+  Result<std::unique_ptr<CudaPin>> pin(char* start, std::uint64_t bytes) override { return real_->pin(start, bytes); }
+  Status to_host(const CudaCopy& copy, const CudaStream& stream) override { return real_->to_host(copy, stream); }
+  Status to_device(const CudaCopy& copy, const CudaStream& stream) override { return real_->to_device(copy, stream); }
+  Result<std::unique_ptr<CudaEvent>> record(const CudaStream& stream) override { return real_->record(stream); }
+
+ protected:
+  const SharedCuda real_;
+};
+
+class HastyEvent final : public CudaEvent {
+ public:
+  Result<bool> is_done() override { return true; }
+};
+
+// The end of copies is waited for by nobody.
+class HastyCuda final : public BentCuda {
+ public:
+  using BentCuda::BentCuda;
+  Result<std::unique_ptr<CudaEvent>> record(const CudaStream& /*stream*/) override {
+    return std::unique_ptr<CudaEvent>(new HastyEvent);
+  }
+};
+
+// Copies run on a stream of their own.
+class OtherStreamCuda final : public BentCuda {
+ public:
+  explicit OtherStreamCuda(SharedCuda real) : BentCuda(std::move(real)), other_(FakeGpu::it().make_stream()) {}
+  ~OtherStreamCuda() override {
+    FakeGpu::it().drain(other_);
+    FakeGpu::it().end_stream(other_);
+  }
+  Status to_host(const CudaCopy& copy, const CudaStream& stream) override {
+    return real_->to_host(copy, {stream.device, other_});
+  }
+  Status to_device(const CudaCopy& copy, const CudaStream& stream) override {
+    return real_->to_device(copy, {stream.device, other_});
+  }
+  Result<std::unique_ptr<CudaEvent>> record(const CudaStream& stream) override {
+    return real_->record({stream.device, other_});
+  }
+
+ private:
+  const std::uint64_t other_;
+};
+
+// Rows lie as close to each other on the GPU as in the host's memory.
+class CloseRowsCuda final : public BentCuda {
+ public:
+  using BentCuda::BentCuda;
+  Status to_device(const CudaCopy& copy, const CudaStream& stream) override {
+    CudaCopy close = copy;
+    close.device_pitch = close.row;
+    return real_->to_device(close, stream);
+  }
+};
+
+// A room is filled again before what was in it is copied.
+class HastyRooms final : public DeviceDestination {
+ public:
+  using DeviceDestination::DeviceDestination;
+  void filled(const Piece& piece, const Room& room) override {
+    DeviceDestination::filled(piece, room);
+    drop(room);
+  }
+};
+
+template <class Bent>
+SharedCuda bent(SharedCuda cuda) {
+  return std::make_shared<Bent>(std::move(cuda));
+}
+
+template <class Bent>
+std::unique_ptr<DeviceDestination> hasty(SharedCuda cuda, CudaEnd end, std::string name) {
+  return std::make_unique<Bent>(std::move(cuda), std::move(end), std::move(name),
+                                std::vector<VerbsDestination::Span>{});
+}
+
+struct Mutant {
+  const char* name;
+  std::function<void(StagedOptions&)> change;
+};
+
+std::vector<Mutant> mutants() {
+  return {
+      {"owner-end-not-waited-for", [](StagedOptions& options) { options.owner = bent<HastyCuda>; }},
+      {"owner-copies-on-another-stream", [](StagedOptions& options) { options.owner = bent<OtherStreamCuda>; }},
+      {"reader-copies-on-another-stream", [](StagedOptions& options) { options.reader = bent<OtherStreamCuda>; }},
+      {"reader-rows-too-close", [](StagedOptions& options) { options.reader = bent<CloseRowsCuda>; }},
+      {"return-before-the-copies", [](StagedOptions& options) { options.reader = bent<HastyCuda>; }},
+      {"rooms-reused-at-once", [](StagedOptions& options) { options.destination = hasty<HastyRooms>; }},
+  };
+}
+
+TEST_F(StagingTest, CatchesMutants) {
+  for (const Mutant& mutant : mutants()) {
+    bool caught = false;
+    for (unsigned seed = 1; seed <= kSeeds && !caught; ++seed) {
+      be_late_by(seed);
+      FakeGpu::it().be_late_with_pageable(false);  // memory that is freed already would be written
+      StagedOptions options = options_of(seed);
+      options.drains = true;
+      mutant.change(options);
+      caught = wrong_bytes(options, 2) > 0;
+    }
+    EXPECT_TRUE(caught) << mutant.name;
+  }
+}
+
+// ---- The owner's word, and what is read behind it.
+
+// Copies from a slot are late, and meanwhile it is written over: what was read of it is not taken for a version.
+std::uint64_t wrong_after_a_late_read(
+    const std::function<std::unique_ptr<DeviceDestination>(SharedCuda, CudaEnd, std::string)>& destination) {
+  StagedOptions options;
+  options.ways = {.machine = {}, .shm = true, .verbs = false, .tcp = false};
+  options.destination = destination;
+  StagedGang gang(options);
+  gang.publish(1);
+  const Pulled first = pulled(gang.pull());
+  gang.publish(2);
+  FakeGpu::it().spin(gang.reader_stream(), 300'000);
+  std::atomic<bool> over{false};
+  std::thread writer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    for (std::uint64_t version = 3; version <= 5; ++version) gang.publish(version);
+    over = true;
+  });
+  const PullOutcome outcome = gang.pull(first.version);
+  writer.join();
+  return gang.wrong(pulled(outcome).version.version.number);
+}
+
+class HastyWord final : public DeviceDestination {
+ public:
+  using DeviceDestination::DeviceDestination;
+  bool has_passed(Mark /*mark*/) const override { return true; }
+};
+
+TEST_F(StagingTest, LooksAtAWordOnceNothingOfItsSlotIsRead) {
+  EXPECT_EQ(wrong_after_a_late_read(hasty<DeviceDestination>), 0U);
+  EXPECT_GT(wrong_after_a_late_read(hasty<HastyWord>), 0U) << "the mutant word-looked-at-before";
+}
+
+// The driver ends a process that unmaps memory before it is unregistered.
+class KeepingCuda final : public BentCuda {
+ public:
+  using BentCuda::BentCuda;
+  Result<std::unique_ptr<CudaPin>> pin(char* start, std::uint64_t bytes) override {
+    MONARCH_ASSIGN(auto pin, real_->pin(start, bytes));
+    kept.push_back(std::move(pin));
+    return std::unique_ptr<CudaPin>(new CudaPin);
+  }
+
+  inline static std::vector<std::unique_ptr<CudaPin>> kept;
+};
+
+void publish_by_who_keeps_pins() {
+  StagedOptions options;
+  options.ways = ways_of(0);
+  options.owner = bent<KeepingCuda>;
+  {
+    StagedGang gang(options);
+    for (std::uint64_t version = 1; version <= 3; ++version) gang.publish(version);
+  }
+  KeepingCuda::kept.clear();
+}
+
+TEST_F(StagingTest, UnregistersBeforeItUnmaps) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(publish_by_who_keeps_pins(), "unmapped before it was unregistered");
+}
+
+// ---- Streams that fail, or do not come.
+
+TEST_F(StagingTest, FailsTheVersionWhoseStreamDoes) {
+  StagedOptions options;
+  options.ways = ways_of(0);
+  {
+    StagedGang gang(options);
+    gang.publish(1);
+    ASSERT_TRUE(gang.put(0, 2).ok());
+    FakeGpu::it().drain(gang.stream(0));
+    FakeGpu::it().fail("copy:700:1");
+    // The copy fails in its stream, which a later put may be told, or the version's end.
+    Status failed = gang.put(1, 2);
+    if (failed.ok()) failed = gang.gang().publisher(1).commit();
+    ASSERT_FALSE(failed.ok());
+    EXPECT_EQ(failed.error().code, ErrorCode::kDevice);
+    EXPECT_NE(failed.error().message.find("CUDA_ERROR_ILLEGAL_ADDRESS"), std::string::npos) << failed.error().message;
+    FakeGpu::it().heal();
+  }
+  EXPECT_EQ(wrong_bytes(options, 2), 0U) << "a new publisher's next version is whole";
+}
+
+TEST_F(StagingTest, FailsThePullWhoseStreamDoes) {
+  for (const unsigned way : {0U, 1U, 2U}) {
+    StagedOptions options;
+    options.ways = ways_of(way);
+    StagedGang gang(options);
+    gang.publish(1);
+    FakeGpu::it().fail("copy:700:3");
+    const PullFailure failed = failure(gang.pull());
+    EXPECT_EQ(failed.how, PullEnd::kDevice);
+    EXPECT_NE(failed.text.find("CUDA_ERROR_ILLEGAL_ADDRESS"), std::string::npos) << failed.text;
+    FakeGpu::it().heal();
+    EXPECT_EQ(pulled(gang.pull()).version.version.number, 1U);
+    EXPECT_EQ(gang.wrong(1), 0U);
+  }
+}
+
+TEST_F(StagingTest, TimesOutAndPutsAsideWhatIsStillWritten) {
+  StagedOptions options;
+  options.ways = ways_of(0);
+  StagedGang gang(options);
+  gang.publish(1);
+  gang.publish(2);
+  FakeGpu::it().spin(gang.stream(0), 300'000);
+  const Status late = gang.publish(0, 3, Duration::milliseconds(50));
+  ASSERT_FALSE(late.ok());
+  EXPECT_EQ(late.error().code, ErrorCode::kTimeout);
+  EXPECT_EQ(late.error().message, "version 3 of weights waits for a stream of GPU 0 (fake GPU 0) for longer than 50ms");
+  gang.publish(4);
+  EXPECT_EQ(pulled(gang.pull()).version.version.number, 4U);
+  EXPECT_EQ(gang.wrong(4), 0U);
+}
+
+TEST_F(StagingTest, ReturnsFromAPullWhoseStreamIsLate) {
+  for (const unsigned way : {0U, 2U}) {
+    StagedOptions options;
+    options.ways = ways_of(way);
+    StagedGang gang(options);
+    gang.publish(1);
+    FakeGpu::it().spin(gang.reader_stream(), 400'000);
+    const PullFailure late = failure(gang.pull({}, Duration::milliseconds(100)));
+    EXPECT_EQ(late.how, PullEnd::kTimeout);
+    EXPECT_NE(late.text.find("version 1 is not here from rank 0, 1"), std::string::npos) << late.text;
+    EXPECT_EQ(pulled(gang.pull()).version.version.number, 1U);
+    EXPECT_EQ(gang.wrong(1), 0U);
+  }
+}
+
+TEST_F(StagingTest, GivesUpByNameWhatDoesNotEnd) {
+  StagedOptions options;
+  options.ways = ways_of(0);
+  std::vector<std::string> said;
+  {
+    StagedGang gang(options);
+    gang.publish(1);
+    FakeGpu::it().spin(gang.reader_stream(), 6'000'000);
+    EXPECT_EQ(failure(gang.pull({}, Duration::milliseconds(100))).how, PullEnd::kTimeout);
+    ASSERT_EQ(gang.said().size(), 1U);
+    EXPECT_NE(gang.said().front().find("is given up: a stream of GPU 0"), std::string::npos) << gang.said().front();
+    const PullFailure again = failure(gang.pull());
+    EXPECT_EQ(again.how, PullEnd::kDevice);
+    EXPECT_NE(again.text.find("given up"), std::string::npos) << again.text;
+  }
+}
+
+// ---- What is refused.
+
+TEST_F(StagingTest, RefusesWhatMayNotBeCopied) {
+  StagedOptions options;
+  options.ways = ways_of(0);
+  StagedGang gang(options);
+  Publisher& publisher = gang.gang().publisher(0);
+  ASSERT_TRUE(publisher.begin(1).ok());
+  const Box box{{0, 0}, {2, Staged::kColumns}};
+  std::vector<char> host(2 * Staged::kColumns);
+  const auto put = [&](const char* at, CudaStream stream) {
+    const Status done = publisher.put_device(Staged::kind(0), box, {at, stream}, {Staged::kColumns, 1});
+    return done.ok() ? std::string("it was put") : done.error().message;
+  };
+  EXPECT_NE(put(host.data(), {0, 0}).find("tensor t0: "), std::string::npos);
+  auto& gpu = FakeGpu::it();
+  const std::uint64_t other = gpu.allocate(2 * Staged::kColumns, 1);
+  EXPECT_NE(put(reinterpret_cast<char*>(other), {0, 0}).find("its memory is on GPU 1"), std::string::npos);
+  EXPECT_NE(put(reinterpret_cast<char*>(other), {1, gang.stream(0)}), "it was put") << "a stream of another GPU";
+  const std::uint64_t own = gpu.allocate(2 * Staged::kColumns, 0);
+  gpu.capture(gang.stream(0), true);
+  EXPECT_NE(put(reinterpret_cast<char*>(own), {0, gang.stream(0)}).find("captur"), std::string::npos);
+  gpu.capture(gang.stream(0), false);
+  EXPECT_EQ(put(reinterpret_cast<char*>(own), {0, gang.stream(0)}), "it was put");
+  publisher.abandon();
+  gpu.drain(gang.stream(0));
+  gpu.release(own);
+  gpu.release(other);
+}
+
+}  // namespace
+}  // namespace monarch::tensor
