@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "transport/base/text.h"
+#include "transport/tensor/kept_for_ever.h"
 
 namespace monarch::tensor {
 
@@ -139,10 +140,8 @@ std::string DeviceDestination::waits_for() const {
 
 void DeviceDestination::give_up() {
   end_.say(text("monarch: memory of a pull of ", name_, " is given up: ", waits_for(), " has not come to its copies"));
-  // WARNING: the driver reads there whenever its stream comes to it, so it is nobody else's ever again.
-  auto* const kept = new std::deque<UnderWay>(std::move(under_way_));
-  (void)kept;
-  (void)rooms_.release();
+  keep_for_ever(std::make_shared<const std::deque<UnderWay>>(std::move(under_way_)));
+  keep_for_ever(std::move(rooms_));
   under_way_.clear();
   free_.clear();
 }

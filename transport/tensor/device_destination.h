@@ -77,7 +77,7 @@ class DeviceDestination : public Destination {
   const std::string name_;
   const std::vector<VerbsDestination::Span> parts_;
   std::uint64_t stream_ = 0;
-  std::unique_ptr<Rooms> rooms_;  // nullptr: it was given up
+  std::shared_ptr<Rooms> rooms_;  // nullptr: it was given up
   std::vector<char*> free_;
   std::deque<UnderWay> under_way_;
   Mark marked_ = 0;

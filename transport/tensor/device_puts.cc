@@ -6,6 +6,7 @@
 
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
+#include "transport/tensor/kept_for_ever.h"
 
 namespace monarch::tensor {
 
@@ -42,9 +43,7 @@ DevicePuts::~DevicePuts() {
   for (Left& left : left_) {
     end_.say(text("monarch: memory of ", printable(name_), " is given up: ", names(left.devices),
                   " has copied into it for ", to_text(kLeftPatience), " and more"));
-    // WARNING: the driver writes there whenever its stream comes to it, so it is nobody else's ever again.
-    (void)new std::shared_ptr<const void>(std::move(left.memory));
-    for (auto& event : left.events) (void)event.release();
+    keep_for_ever(std::make_shared<const Left>(std::move(left)));
   }
 }
 
