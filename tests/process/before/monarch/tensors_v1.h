@@ -1,0 +1,176 @@
+#pragma once
+
+/* Tensors between ranks, in C: a gang publishes versions of named tensors, each rank its parts of them; other ranks
+ * pull them, each in its own layout (monarch-tensors(7)). What exports this is libmonarch-rank.so; MONARCH_RANK_LIBRARY
+ * names the file in ranks of a job with `tensors`.
+ *
+ * Frozen as monarch/plugin_v1.h is: fields are only ever added at the end of a struct, and who fills one sets its
+ * struct_size. Every function returns one of MONARCH_TENSORS_OK …; where that is another, and `error` is not NULL, it
+ * says why. Every wait has a deadline, or names every 30 s what it is for. Texts are UTF-8 and end with a 0 byte.
+ *
+ * A session is any thread's; a publisher, and a pull but for its cancel, one's at a time. What a session has given out
+ * is closed before it. After fork() a child opens its own. */
+
+#include <stddef.h> /* NOLINT(modernize-deprecated-headers): read by C */
+#include <stdint.h> /* NOLINT(modernize-deprecated-headers) */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { MONARCH_TENSORS_ABI_V1 = 1 };
+
+enum {
+  MONARCH_TENSORS_OK = 0,
+  MONARCH_TENSORS_INVALID = 1,     /* what is asked for is wrong, or does not fit what others publish */
+  MONARCH_TENSORS_NOT_COVERED = 2, /* nobody has some of it */
+  MONARCH_TENSORS_PEER_GONE = 3,   /* the generation of the gang that publishes it is over */
+  MONARCH_TENSORS_ENDED = 4,       /* it is published no more, and there is nothing newer */
+  MONARCH_TENSORS_TIMEOUT = 5,
+  MONARCH_TENSORS_CANCELLED = 6,
+  MONARCH_TENSORS_UNREACHABLE = 7, /* a rank that lives is not reached */
+  MONARCH_TENSORS_NO_ROOM = 8,     /* no memory, or another limit */
+  MONARCH_TENSORS_UNSUPPORTED = 9,
+  MONARCH_TENSORS_INTERNAL = 10
+};
+
+enum { MONARCH_TENSORS_TEXT = 1024, MONARCH_TENSORS_LANE = 8, MONARCH_TENSORS_DIMS = 8 };
+
+typedef struct monarch_tensors_error_v1 {
+  uint32_t struct_size;
+  int32_t code;
+  int64_t rank;                    /* within the mesh; -1: it is of none */
+  uint64_t generation;             /* of the gang that was pulled from; 0: none was found */
+  char lane[MONARCH_TENSORS_LANE]; /* "shm", "verbs", "tcp"; empty: of none */
+  char text[MONARCH_TENSORS_TEXT];
+} monarch_tensors_error_v1;
+
+/* A box of a tensor, and memory for it. Elements are as DLPack counts them (DLDataType). */
+typedef struct monarch_tensors_part_v1 {
+  uint32_t struct_size;
+  uint32_t dims; /* 0 … MONARCH_TENSORS_DIMS */
+  const char* name;
+  void* data;
+  uint8_t dtype_code; /* 0 int, 1 uint, 2 float, 4 bfloat, 5 complex, 6 bool, 7 … 14 float8 (e3m4, e4m3, e4m3b11fnuz,
+                         e4m3fn, e4m3fnuz, e5m2, e5m2fnuz, e8m0fnu), 17 float4_e2m1fn */
+  uint8_t dtype_bits;
+  uint16_t dtype_lanes;   /* 1; of float4 2, as its elements lie in whole bytes */
+  uint32_t reserved;      /* 0 */
+  const uint64_t* size;   /* of the box, indices in each dimension, the slowest first */
+  const int64_t* strides; /* of the memory, in bytes; NULL: dense, row-major */
+  const uint64_t* of;     /* shape of the tensor; NULL: the box is all of it */
+  const uint64_t* at;     /* where the box begins; NULL: at 0 in each dimension */
+} monarch_tensors_part_v1;
+
+/* Versions of one gang rise within a generation; one that is started again may begin at an earlier one. */
+typedef struct monarch_tensors_version_v1 {
+  uint32_t struct_size;
+  uint32_t gang; /* of the mesh */
+  uint64_t generation;
+  uint64_t number;
+} monarch_tensors_version_v1;
+
+typedef struct monarch_tensors_session monarch_tensors_session;
+typedef struct monarch_tensors_publisher monarch_tensors_publisher;
+typedef struct monarch_tensors_pull monarch_tensors_pull;
+
+/* MONARCH_TENSORS_ABI_V1 of the library. */
+uint32_t monarch_tensors_abi(void);
+
+int monarch_tensors_session_open(monarch_tensors_session** session, monarch_tensors_error_v1* error);
+void monarch_tensors_session_close(monarch_tensors_session* session);
+
+typedef struct monarch_tensors_publish_v1 {
+  uint32_t struct_size;
+  uint32_t publisher_count; /* 0: all ranks of the gang */
+  const char* name;
+  const uint32_t* publishers; /* indices within the gang; the first rank is one of them */
+  int64_t patience_ms;        /* that slow readers are waited for before a slot is written again; < 0: 2 s */
+  int64_t linger_ms;          /* that the last version is offered for at the end; < 0: 30 s */
+} monarch_tensors_publish_v1;
+
+int monarch_tensors_publisher_open(monarch_tensors_session* session, const monarch_tensors_publish_v1* options,
+                                   monarch_tensors_publisher** publisher, monarch_tensors_error_v1* error);
+/* Waits until the older of two slots may be written, for `patience` at most. */
+int monarch_tensors_version_begin(monarch_tensors_publisher* publisher, uint64_t number,
+                                  monarch_tensors_error_v1* error);
+/* Copies; each box once in a version, and all versions have the same boxes. */
+int monarch_tensors_version_put(monarch_tensors_publisher* publisher, const monarch_tensors_part_v1* part,
+                                monarch_tensors_error_v1* error);
+/* The same, as elements of another dtype: float32 is rounded to bfloat16 on the way, to the nearest, ties to even. */
+int monarch_tensors_version_put_as(monarch_tensors_publisher* publisher, const monarch_tensors_part_v1* part,
+                                   uint8_t dtype_code, uint8_t dtype_bits, monarch_tensors_error_v1* error);
+/* The same without a copy: *memory is for the box's bytes, dense and row-major, until the version is committed or
+ * abandoned. `part`'s data and strides are not looked at. */
+int monarch_tensors_version_lend(monarch_tensors_publisher* publisher, const monarch_tensors_part_v1* part,
+                                 void** memory, monarch_tensors_error_v1* error);
+int monarch_tensors_version_commit(monarch_tensors_publisher* publisher, monarch_tensors_error_v1* error);
+void monarch_tensors_version_abandon(monarch_tensors_publisher* publisher);
+/* Offers the last version until its readers have it or have gone, and where nobody has read any until somebody has, for
+ * `linger` at most. The handle is still to be freed. */
+int monarch_tensors_publisher_end(monarch_tensors_publisher* publisher, monarch_tensors_error_v1* error);
+/* It is published no more. */
+void monarch_tensors_publisher_free(monarch_tensors_publisher* publisher);
+
+/* Of a publication of a mesh these boxes, into that memory, which stays where it is until the pull is freed. */
+int monarch_tensors_pull_make(monarch_tensors_session* session, const char* mesh, const char* publication,
+                              const monarch_tensors_part_v1* parts, size_t count, monarch_tensors_pull** pull,
+                              monarch_tensors_error_v1* error);
+
+enum { MONARCH_TENSORS_NEXT_GENERATION = 1 /* a gang that ends is no error: its next generation is waited for */ };
+
+typedef struct monarch_tensors_run_v1 {
+  uint32_t struct_size;
+  uint32_t flags;
+  int64_t timeout_ms;                           /* < 0: none */
+  const monarch_tensors_version_v1* newer_than; /* NULL: any */
+} monarch_tensors_run_v1;
+
+typedef struct monarch_tensors_pulled_v1 {
+  uint32_t struct_size;
+  uint32_t gang;
+  uint64_t generation;
+  uint64_t number;
+  uint64_t bytes;
+  double seconds;
+  uint32_t by_shm; /* ranks that it came from */
+  uint32_t by_tcp;
+  uint32_t by_verbs;
+  uint32_t reserved;
+} monarch_tensors_pulled_v1;
+
+/* One whole version, or an error; then what is in the memory is undefined. When it returns, nothing writes into the
+ * memory any more. A pull that has failed may be run again. */
+int monarch_tensors_pull_run(monarch_tensors_pull* pull, const monarch_tensors_run_v1* options,
+                             monarch_tensors_pulled_v1* pulled, monarch_tensors_error_v1* error);
+/* From any thread: the run that is under way ends with MONARCH_TENSORS_CANCELLED, else the next one. */
+void monarch_tensors_pull_cancel(monarch_tensors_pull* pull);
+/* All of one tensor, as a rank of this machine has it in its memory, and not copied: the pull that is made here fetches
+ * nothing, and what it was run for stays as it is, read-only, until its next run or its end. While it is held the
+ * publisher has other memory; of more than two at a time it is refused a version. */
+int monarch_tensors_map_make(monarch_tensors_session* session, const char* mesh, const char* publication,
+                             const char* tensor, monarch_tensors_pull** pull, monarch_tensors_error_v1* error);
+
+typedef struct monarch_tensors_mapped_v1 {
+  uint32_t struct_size;
+  uint32_t dims;
+  const void* data; /* dense, row-major */
+  uint64_t bytes;
+  uint8_t dtype_code;
+  uint8_t dtype_bits;
+  uint16_t dtype_lanes;
+  uint32_t reserved;
+  uint64_t size[MONARCH_TENSORS_DIMS];
+} monarch_tensors_mapped_v1;
+
+/* After a run of such a pull that was MONARCH_TENSORS_OK. */
+int monarch_tensors_pull_mapped(monarch_tensors_pull* pull, monarch_tensors_mapped_v1* mapped,
+                                monarch_tensors_error_v1* error);
+/* What is published, once something is: JSON, {"tensors": [{"name", "dtype", "shape"}]}. It is the pull's, and valid
+ * until its next run. NULL: nothing was pulled yet. */
+const char* monarch_tensors_pull_describe(monarch_tensors_pull* pull);
+void monarch_tensors_pull_free(monarch_tensors_pull* pull);
+
+#ifdef __cplusplus
+}
+#endif
