@@ -133,11 +133,24 @@ class Numpy:
         self.__array_interface__.update(interface, strides=strides)
 
 
+class Part(ctypes.Structure):
+    """monarch_tensors_part_v1."""
+
+    _fields_ = [("struct_size", ctypes.c_uint32), ("dims", ctypes.c_uint32), ("name", ctypes.c_char_p), ("data", ctypes.c_uint64),
+                ("dtype_code", ctypes.c_uint8), ("dtype_bits", ctypes.c_uint8), ("dtype_lanes", ctypes.c_uint16), ("reserved", ctypes.c_uint32),
+                ("size", ctypes.POINTER(ctypes.c_uint64)), ("strides", ctypes.POINTER(ctypes.c_int64)), ("of", ctypes.POINTER(ctypes.c_uint64)),
+                ("at", ctypes.POINTER(ctypes.c_uint64)), ("device_type", ctypes.c_int32), ("device", ctypes.c_int32), ("stream", ctypes.c_uint64)]
+
+    def on(self):
+        return self.device_type, self.device, self.stream
+
+
 class Library:
     """In place of the session with the real one. A pull writes 7 into each byte that it was made for."""
 
     def __init__(self):
         self.put, self.pulls, self.freed, self.cancelled, self.next = [], {}, [], [], 1
+        self.within, self.failing = [], {}
         self.handle = ctypes.c_void_p(1)
         self.during = lambda: None
 
@@ -145,17 +158,27 @@ class Library:
         return self
 
     def call(self, name, *arguments):
+        if name in self.failing:
+            raise self.failing[name]
+        if name == "version_commit_within":
+            self.within.append(arguments[1].value)
         if name in ("version_put", "version_put_as"):
-            part = arguments[1]._obj
+            part = Part.from_buffer(arguments[1])
             dims = range(part.dims)
+            self.on = part.on()
+            self.data = part.data
             self.put.append((part.name.decode(), (part.dtype_code, part.dtype_bits, part.dtype_lanes), [part.size[d] for d in dims],
                              [part.of[d] for d in dims] if part.of else None, [part.at[d] for d in dims] if part.at else None))
         if name == "pull_make":
             parts, count, made = arguments[3], arguments[4].value, arguments[5]._obj
+            parts = (Part * count).from_buffer(parts) if count else []
             made.value, self.next = self.next, self.next + 1
-            self.pulls[made.value] = [(part.name.decode(), part.data, part.size[0] * part.dtype_bits // 8) for part in parts[:count]]
+            self.pulls[made.value] = [(part.name.decode(), part.data, part.size[0] * part.dtype_bits // 8) for part in parts
+                                      if part.device_type == 1]
+            self.on = [part.on() for part in parts]
         if name == "pull_run":
             self.during()
+            self.stream = arguments[1]._obj.stream
             if arguments[0].value in self.cancelled:
                 raise tensors.Cancelled("it was")
             for _, data, size in self.pulls[arguments[0].value]:
@@ -277,7 +300,7 @@ class NoPlainMemory(MemoryTest):
             "int_repr()": {"is_quantized": True},
             "unbind()": {"is_nested": True},
             "to_empty(device=\"cpu\")": {"device": Named("meta")},
-            "cpu()": {"device": Named("cuda:0")},
+            "cpu()": {"device": Named("xpu:0")},
             "resolve_conj()": {"is_conj": lambda: True},
             "resolve_neg()": {"is_neg": lambda: True},
             "view(torch.uint8)": {"dtype": Named("torch.qint8")},

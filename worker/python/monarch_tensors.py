@@ -18,23 +18,27 @@ its own layout:
 A pull returns one whole version of one generation of the gang, or raises a TensorError; then what is in the memory is
 undefined, and nothing writes into it any more. Publishing copies, so a trainer goes on at once.
 
-Arrays are those of PyTorch and NumPy, and all that has a buffer (array, bytearray, memoryview); neither is imported here.
+Arrays are those of PyTorch and NumPy, all that has a buffer (array, bytearray, memoryview), and what gives its memory by
+__cuda_array_interface__ or __dlpack__, in the host's memory and in that of CUDA's GPUs; none of them is imported here.
 The spec of the job has `tensors: {}`; its ranks find this module, and the library beside it, by themselves.
 monarch-tensors(7) has all of it.
 
 It needs Python 3.6 or later and nothing else.
 """
 
+import array as _arrays
 import ctypes
 import json
 import math
 import os
+import struct
 import threading
 
+import monarch_tensors_devices as _devices
 import monarch_tensors_memory as _memory
-from monarch_tensors_memory import Invalid, TensorError
+from monarch_tensors_memory import Invalid, TensorError, Unsupported
 
-__all__ = ["Cancelled", "Ended", "Internal", "Invalid", "NoRoom", "NotCovered", "PeerGone", "Pull", "Pulled", "Publisher",
+__all__ = ["Cancelled", "Device", "Ended", "Internal", "Invalid", "NoRoom", "NotCovered", "PeerGone", "Pull", "Pulled", "Publisher",
            "Source", "TensorError", "Timeout", "Unreachable", "Unsupported", "Version", "publisher", "source", "split"]
 
 _ABI = 1
@@ -75,8 +79,8 @@ class NoRoom(TensorError, MemoryError):
     """No memory, or another limit."""
 
 
-class Unsupported(TensorError):
-    """This library or this machine cannot do it."""
+class Device(TensorError):
+    """A GPU, or its driver, has failed at it."""
 
 
 class Internal(TensorError):
@@ -84,7 +88,7 @@ class Internal(TensorError):
 
 
 _ERRORS = {1: Invalid, 2: NotCovered, 3: PeerGone, 4: Ended, 5: Timeout, 6: Cancelled, 7: Unreachable, 8: NoRoom,
-           9: Unsupported}
+           9: Unsupported, 11: Device}
 
 
 # ---- The library (monarch/tensors_v1.h).
@@ -93,14 +97,6 @@ _ERRORS = {1: Invalid, 2: NotCovered, 3: PeerGone, 4: Ended, 5: Timeout, 6: Canc
 class _Error(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_uint32), ("code", ctypes.c_int32), ("rank", ctypes.c_int64),
                 ("generation", ctypes.c_uint64), ("lane", ctypes.c_char * 8), ("text", ctypes.c_char * 1024)]
-
-
-class _Part(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_uint32), ("dims", ctypes.c_uint32), ("name", ctypes.c_char_p),
-                ("data", ctypes.c_void_p), ("dtype_code", ctypes.c_uint8), ("dtype_bits", ctypes.c_uint8),
-                ("dtype_lanes", ctypes.c_uint16), ("reserved", ctypes.c_uint32),
-                ("size", ctypes.POINTER(ctypes.c_uint64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
-                ("of", ctypes.POINTER(ctypes.c_uint64)), ("at", ctypes.POINTER(ctypes.c_uint64))]
 
 
 class _Mapped(ctypes.Structure):
@@ -122,7 +118,7 @@ class _Publish(ctypes.Structure):
 
 class _Run(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_uint32), ("flags", ctypes.c_uint32), ("timeout_ms", ctypes.c_int64),
-                ("newer_than", ctypes.POINTER(_Version))]
+                ("newer_than", ctypes.POINTER(_Version)), ("stream", ctypes.c_uint64)]
 
 
 class _Pulled(ctypes.Structure):
@@ -150,6 +146,7 @@ class _Session:
     """This process's, made when it is first wanted; a forked child makes its own."""
 
     def __init__(self):
+        self.errors = threading.local()
         self.lock = threading.Lock()
         self.process = None
         self.library = None
@@ -181,7 +178,10 @@ class _Session:
         self.process = os.getpid()
 
     def call(self, name, *arguments):
-        error = _made(_Error)
+        try:
+            error = self.errors.last  # what a call fills is read before the thread's next one
+        except AttributeError:
+            error = self.errors.last = _made(_Error)
         code = getattr(self.library, "monarch_tensors_" + name)(*arguments, ctypes.byref(error))
         if code == _OK:
             return
@@ -218,21 +218,69 @@ def _view(memory, dtype, shape):
     return flat.cast(code, shape)
 
 
-def _part(memory):
-    """The library's word for it; both have to stay while it is used."""
-    dims = len(memory.shape)
-    if dims > _DIMS:
-        raise Invalid("tensor %s has %d dimensions, and at most %d are known" % (memory.name, dims, _DIMS))
-    sizes = ctypes.c_uint64 * dims
-    part = _made(_Part, dims=dims, name=_memory.name_bytes(memory.name, "a tensor's name"), data=memory.address,
-                 dtype_code=memory.dtype[0], dtype_bits=memory.dtype[1], dtype_lanes=memory.dtype[2])
-    part.size = sizes(*memory.shape)
-    part.strides = (ctypes.c_int64 * dims)(*memory.strides)
-    if memory.of is not None:
-        part.of = sizes(*memory.of)
-    if memory.at is not None:
-        part.at = sizes(*memory.at)
-    return part
+# monarch_tensors_part_v1, as bytes: setting the fields of a structure of ctypes is most of what a call costs.
+_PART = struct.Struct("<IIQQBBHIQQQQiiQ")
+_PLACE_OF_DATA, _PLACE_OF_DEVICE = (struct.Struct("<Q"), 16), (struct.Struct("<iiQ"), 64)
+
+
+class _Parts:
+    """The library's word for the memory of each, in `bytes`; that memory has to stay while it is used."""
+
+    def __init__(self, memories):
+        names, extents = [], []
+        for memory in memories:
+            if len(memory.shape) > _DIMS:
+                raise Invalid("tensor %s has %d dimensions, and at most %d are known" % (memory.name, len(memory.shape), _DIMS))
+            names.append(_memory.name_bytes(memory.name, "a tensor's name"))
+            for values in (memory.shape, memory.strides, memory.of, memory.at):
+                extents.extend(values or ())
+        self.count = len(memories)
+        joined = ctypes.create_string_buffer(b"\0".join(names))
+        of_all = _arrays.array("q", extents)
+        self.bytes = ctypes.create_string_buffer(max(self.count, 1) * _PART.size)
+        self.bytes.keeps = joined, of_all
+        name_at, at, place = ctypes.addressof(joined), of_all.buffer_info()[0], 0
+        for memory, name in zip(memories, names):
+            dims = len(memory.shape)
+            step, of_at = 8 * dims, at + 16 * dims
+            at_at = of_at if memory.of is None else of_at + step
+            _PART.pack_into(self.bytes, place, _PART.size, dims, name_at, memory.address, *memory.dtype, 0, at, at + step,
+                            0 if memory.of is None else of_at, 0 if memory.at is None else at_at,
+                            memory.device_type, memory.device, memory.stream)
+            name_at += len(name) + 1
+            at = at_at if memory.at is None else at_at + step
+            place += _PART.size
+
+    def move(self, memory):
+        """The one that there is lies there now."""
+        data, at = _PLACE_OF_DATA
+        data.pack_into(self.bytes, at, memory.address)
+        device, at = _PLACE_OF_DEVICE
+        device.pack_into(self.bytes, at, memory.device_type, memory.device, memory.stream)
+
+
+def _stream(stream):
+    """A handle, or None where none is given."""
+    if stream is None:
+        return None
+    try:
+        return _devices.stream_handle(stream)
+    except Exception as error:  # noqa: BLE001  # whatever an object answers that is no stream
+        raise Invalid("stream= is %r, and no stream of CUDA's: %s" % (stream, error))
+
+
+def _stream_of_run(memories):
+    """The one on which all memory of GPUs is ready."""
+    first = None
+    for memory in memories:
+        if memory.device_type == _devices.HOST:
+            continue
+        if first is None:
+            first = memory
+        elif first.stream != memory.stream:
+            raise Invalid("tensor %s is ready on stream %#x, and tensor %s on stream %#x: give the stream= on which both are, or pull them one "
+                          "after the other" % (first.name, first.stream, memory.name, memory.stream))
+    return 0 if first is None else first.stream
 
 
 def _name(value, what):
@@ -272,29 +320,33 @@ class Version:
         self._owner = owner
         self.number = number
 
-    def put(self, name, array, of=None, at=None, dtype=None):
+    def put(self, name, array, of=None, at=None, dtype=None, stream=None):
         """Copies `array` as the box at `at` of tensor `name`, which has shape `of`; without them it is all of it, and a
         DTensor is the box that it says.
 
-        dtype="bfloat16" rounds float32 on the way."""
-        self._put(_memory.look_at(name, array, False, of, at), dtype)
+        dtype="bfloat16" rounds float32 on the way; of PyTorch's tensors it is what to(dtype) makes of them. stream: of the GPU, on which
+        the array is ready; its own is PyTorch's current one, or what the array says."""
+        stream = _stream(stream)
+        self._put(_memory.look_at(name, array, False, of, at, stream), dtype, stream)
 
-    def put_all(self, parts, only=None):
+    def put_all(self, parts, only=None, stream=None):
         """The same of all of a dict, as model.state_dict(), or of a model: a dict within it gives names with dots.
         Parameters that are tied are put once, as the first of them. What is no tensor is refused, but what `only`
         passes over: names and patterns of names ("layers.*"), or a function of name and value."""
-        for memory in _memory.look_at_all(_memory.named_parts(parts, only), False):
-            self._put(memory, None)
+        stream = _stream(stream)
+        for memory in _memory.look_at_all(_memory.named_parts(parts, only), False, (), stream):
+            self._put(memory, None, stream)
 
-    def _put(self, memory, dtype):
-        memory = _memory.with_rows(memory)
-        part = ctypes.byref(_part(memory))
-        if dtype is None:
-            return self._owner._call("version_put", part)
-        code, bits, lanes = _memory.dtype_named(dtype)
-        if (code, bits, lanes) == memory.dtype:
-            return self._owner._call("version_put", part)
-        return self._owner._call("version_put_as", part, ctypes.c_uint8(code), ctypes.c_uint8(bits))
+    def _put(self, memory, dtype, stream):
+        how, as_dtype = "version_put", ()
+        if dtype is not None:
+            wanted = _memory.dtype_named(dtype)
+            made = None if wanted == memory.dtype else _memory.converted(memory, wanted, stream)
+            if made is not None:
+                memory = made
+            elif wanted != memory.dtype:
+                how, as_dtype = "version_put_as", (ctypes.c_uint8(wanted[0]), ctypes.c_uint8(wanted[1]))
+        self._owner._put(how, _memory.with_rows(memory, stream), as_dtype)
 
     def empty(self, name, shape, dtype, of=None, at=None):
         """Memory of that box, to be written until the block ends: nothing is copied. A memoryview, dense and row-major,
@@ -306,7 +358,7 @@ class Version:
         made.of, made.at = (value if value is None else _memory.extents(value, "tensor %s: `%s`" % (name, what), len(made.shape))
                             for value, what in ((of, "of"), (at, "at")))
         memory = ctypes.c_void_p()
-        self._owner._call("version_lend", ctypes.byref(_part(made)), ctypes.byref(memory))
+        self._owner._call("version_lend", _Parts([made]).bytes, ctypes.byref(memory))
         size = _memory.item_bytes(made.dtype)
         for extent in made.shape:
             size *= extent
@@ -314,20 +366,27 @@ class Version:
 
 
 class _Writing:
-    def __init__(self, owner, number):
+    def __init__(self, owner, number, timeout):
         self._owner = owner
         self._number = number
+        self._timeout = timeout
 
     def __enter__(self):
         self._number = _memory.whole_number(self._number, "a version")
+        self._milliseconds = _milliseconds(self._timeout, "timeout")
         self._owner._call("version_begin", ctypes.c_uint64(self._number))
+        self._owner._left = len(self._owner._read)
         return Version(self._owner, self._number)
 
     def __exit__(self, kind, error, trace):
         if kind is not None:
             self._owner._session.tell("version_abandon", self._owner._handle)
             return False
-        self._owner._call("version_commit")
+        if self._timeout is None:
+            self._owner._call("version_commit")
+        else:
+            self._owner._call("version_commit_within", ctypes.c_int64(self._milliseconds))
+        self._owner._have_read()
         return False
 
 
@@ -338,15 +397,19 @@ class Publisher:
     def __init__(self, name, publishers=None, patience=None, linger=None):
         self._session = _session.use()
         self._handle = ctypes.c_void_p()
+        self._parts = {}  # of what was put before, by name and place
+        self._read = []   # memory of GPUs that copies may still read, until their version is whole
+        self._left = 0    # so many of them are of versions that never were: until this one is closed
         indices = _memory.extents(() if publishers is None else publishers, "publishers")
         options = _made(_Publish, publisher_count=len(indices), name=_memory.name_bytes(name, "a publication's name"),
                         publishers=(ctypes.c_uint32 * max(len(indices), 1))(*(min(index, 2 ** 32 - 1) for index in indices)),
                         patience_ms=_milliseconds(patience, "patience"), linger_ms=_milliseconds(linger, "linger"))
         self._session.call("publisher_open", self._session.handle, ctypes.byref(options), ctypes.byref(self._handle))
 
-    def version(self, number):
-        """A block that writes version `number`; they rise. Its begin waits for slow readers, at most `patience`."""
-        return _Writing(self, number)
+    def version(self, number, timeout=None):
+        """A block that writes version `number`; they rise. Its begin waits for slow readers, at most `patience`; its end for the copies from
+        GPUs, which are made on their streams, at most `timeout` seconds: then it raises Timeout, and publishes nothing."""
+        return _Writing(self, number, timeout)
 
     def end(self):
         """Offers the last version to its readers, and ends."""
@@ -358,6 +421,23 @@ class Publisher:
         handle, self._handle = self._handle, None
         if handle is not None:
             self._session.tell("publisher_free", handle)
+        self._parts, self._read = {}, []
+
+    def _have_read(self):
+        del self._read[self._left:]
+
+    def _put(self, how, memory, as_dtype):
+        # Parts are alike in all versions; where their memory is, is not.
+        key, facts = (memory.name, memory.at), (memory.dtype, memory.shape, memory.strides, memory.of)
+        known, known_facts = self._parts.get(key, (None, None))
+        if known_facts == facts:
+            known.move(memory)
+        else:
+            known = _Parts((memory,))
+        if memory.device_type != _devices.HOST:
+            self._read.append(memory.keeps)
+        self._call(how, known.bytes, *as_dtype)
+        self._parts[key] = known, facts
 
     def _call(self, name, *arguments):
         if self._handle is None:
@@ -412,9 +492,9 @@ class _Running:
         self._session = _session.use()
         self._handle = ctypes.c_void_p()
 
-    def _run(self, newer_than, timeout, wait):
+    def _run(self, newer_than, timeout, wait, stream=0):
         run = _made(_Run, flags=_NEXT_GENERATION if wait else 0,
-                    timeout_ms=_milliseconds(timeout, "timeout"))
+                    timeout_ms=_milliseconds(timeout, "timeout"), stream=stream)
         if newer_than is not None:
             if not isinstance(newer_than, Pulled):
                 raise Invalid("newer_than is a %s, and not what a pull has returned" % type(newer_than).__name__)
@@ -496,11 +576,13 @@ class Pull(_Running):
         self._cancelled = False
         self._look()
 
-    def _look(self):
+    def _look(self, stream=None):
         """The memory of each, which is to be held while it is written, and a handle for it."""
         if self._named is not None:
             self._parts = self._named()
-        memories = _memory.look_at_all(self._parts, True, self._fixed)
+        elif self._places is not None and len(self._fixed) == len(self._places):
+            return self._fixed  # all of it
+        memories = _memory.look_at_all(self._parts, True, self._fixed, stream)
         places = [(memory.name,) + memory.place() for memory in memories]
         if places != self._places:
             self._make(memories)
@@ -509,26 +591,27 @@ class Pull(_Running):
         return memories
 
     def _make(self, memories):
-        parts = [_part(memory) for memory in memories]
-        wanted = (_Part * max(len(parts), 1))(*parts)
+        wanted = _Parts(memories)
         with self._moving:
             if self._handle is None:
                 raise Invalid("it is closed")
             made = ctypes.c_void_p()
-            self._session.call("pull_make", self._session.handle, self._of[0], self._of[1], wanted,
-                               ctypes.c_size_t(len(parts)), ctypes.byref(made))
+            self._session.call("pull_make", self._session.handle, self._of[0], self._of[1], wanted.bytes,
+                               ctypes.c_size_t(wanted.count), ctypes.byref(made))
             old, self._handle = self._handle, made
             if self._cancelled:
                 self._session.tell("pull_cancel", made)
         if old:
             self._session.tell("pull_free", old)
 
-    def __call__(self, newer_than=None, timeout=None, wait=False):
+    def __call__(self, newer_than=None, timeout=None, wait=False, stream=None):
         """Pulls the newest version, of those after `newer_than` (a Pulled), and returns a Pulled. timeout: seconds.
-        wait: a gang that ends is no error, its next generation is waited for."""
-        memories = self._look()
+        wait: a gang that ends is no error, its next generation is waited for. stream: on which memory of GPUs is filled, all
+        of it when this returns; if not given, as of put()."""
+        stream = _stream(stream)
+        memories = self._look(stream)
         try:
-            return self._run(newer_than, timeout, wait)
+            return self._run(newer_than, timeout, wait, _stream_of_run(memories) if stream is None else stream)
         except Cancelled:
             self._cancelled = False
             raise

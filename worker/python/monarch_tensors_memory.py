@@ -1,12 +1,16 @@
 """The memory that monarch_tensors.py publishes from and pulls into: where an array lies, and what it is a part of.
 
 PyTorch's and NumPy's arrays are known by what they say of themselves, and neither is imported. What is no plain memory
-whose bytes are its values is refused by name, with what to call instead.
+whose bytes are its values is refused by name, with what to call instead. Memory of a GPU is not read here.
 """
 
+import array as arrays
 import ctypes
 import fnmatch
 import operator
+import sys
+
+import monarch_tensors_devices as _devices
 
 _NAME_BYTES = 128
 _NESTED = 64  # dicts within one another
@@ -29,7 +33,11 @@ class Invalid(TensorError, ValueError):
     """What is asked for is wrong, or does not fit what others publish."""
 
 
-for _error in (TensorError, Invalid):
+class Unsupported(TensorError):
+    """This library or this machine cannot do it."""
+
+
+for _error in (TensorError, Invalid, Unsupported):
     _error.__module__ = "monarch_tensors"
 
 # DLPack's codes (dlpack.h), bits of a lane, and lanes.
@@ -42,6 +50,7 @@ DTYPES = {"int8": (_INT, 8, 1), "int16": (_INT, 16, 1), "int32": (_INT, 32, 1), 
           "float8_e3m4": (7, 8, 1), "float8_e4m3": (8, 8, 1), "float8_e4m3b11fnuz": (9, 8, 1), "float8_e4m3fn": (10, 8, 1),
           "float8_e4m3fnuz": (11, 8, 1), "float8_e5m2": (12, 8, 1), "float8_e5m2fnuz": (13, 8, 1), "float8_e8m0fnu": (14, 8, 1),
           "float4_e2m1fn_x2": (17, 4, 2)}
+_KNOWN = frozenset(DTYPES.values())
 TYPESTR = {"i": _INT, "u": _UINT, "f": _FLOAT, "c": _COMPLEX, "b": _BOOL}
 _BUFFER = {"b": _INT, "h": _INT, "i": _INT, "l": _INT, "q": _INT, "n": _INT, "B": _UINT, "H": _UINT, "I": _UINT,
            "L": _UINT, "Q": _UINT, "N": _UINT, "c": _UINT, "e": _FLOAT, "f": _FLOAT, "d": _FLOAT, "?": _BOOL}
@@ -110,26 +119,32 @@ def dense(shape, size):
 class Memory:
     """Address, dtype (code, bits, lanes), shape, strides in bytes, and the box that it is, if it says so itself.
 
-    keeps: what holds that memory. is_fixed: while that is kept, its memory is neither moved nor freed by anybody."""
+    device_type, device: of DLPack; -1: of which GPU it is the driver says. stream: of the GPU, on which it is ready. keeps: what holds
+    that memory. is_fixed: while that is kept, its memory is neither moved nor freed by anybody. tensor: PyTorch's that it is of."""
 
-    __slots__ = ("name", "array", "keeps", "is_fixed", "address", "dtype", "shape", "strides", "of", "at", "storage")
+    __slots__ = ("name", "array", "keeps", "is_fixed", "address", "dtype", "shape", "strides", "of", "at", "storage", "device_type", "device",
+                 "stream", "tensor")
 
     def __init__(self, name, array):
         self.name = name
         self.array = self.keeps = array
         self.is_fixed = False
-        self.of = self.at = self.storage = None
-        self.address = 0
+        self.of = self.at = self.storage = self.tensor = None
+        self.address = self.device = self.stream = 0
+        self.device_type = _devices.HOST
 
     def refused(self, words):
         return Invalid("tensor %s: %s" % (self.name, words))
+
+    def unsupported(self, words):
+        return Unsupported("tensor %s: %s" % (self.name, words))
 
     def is_empty(self):
         return 0 in self.shape
 
     def place(self):
         """Whoever has the same lies in the same memory."""
-        return self.address, self.storage, self.dtype, self.shape, self.strides, self.of, self.at
+        return self.address, self.storage, self.dtype, self.shape, self.strides, self.of, self.at, self.device_type, self.device
 
     def has_rows(self):
         """Whether the elements of its last dimension lie one behind the other, and nothing runs backwards."""
@@ -147,30 +162,22 @@ class Memory:
         return False
 
 
-def look_at(name, array, writable, of=None, at=None):
-    """The Memory of an array, in which a tensor's box at `at` of shape `of` lies."""
+def look_at(name, array, writable, of=None, at=None, stream=None):
+    """The Memory of an array, in which a tensor's box at `at` of shape `of` lies. stream: the handle of the one on which memory of a GPU is
+    ready, where the caller knows that better than the array."""
     memory = Memory(name, array)
-    if hasattr(array, "local_shards"):
-        raise memory.refused("a %s is in pieces: give each of its local_shards(), with of= and at=" % type(array).__name__)
     try:
-        if hasattr(array, "placements") and hasattr(array, "device_mesh"):
-            array = _local_part(memory, array)
-        if hasattr(array, "data_ptr") and hasattr(array, "stride"):
-            _of_torch(memory, array)
-        elif hasattr(array, "__array_interface__") and not _is_scalar(array):
-            _of_interface(memory, array, writable)
-        else:
+        if type(array) in _BUFFERS:
             _of_buffer(memory, array, writable)
+        else:
+            _of_any(memory, array, writable, stream)
     except TensorError:
         raise
     except Exception as error:  # noqa: BLE001  # whatever a kind of array that is not known answers
         raise memory.refused("the memory of a %s cannot be looked at, since it answers %s: %s; give a plain tensor, as by "
                              "detach(), dequantize() or to_local()" % (type(array).__name__, type(error).__name__, error))
-    if writable and memory.overlaps():
-        raise memory.refused("elements of it lie in the same memory, as those of expand(): call contiguous() or clone() first")
-    if writable and not memory.has_rows():
-        raise memory.refused("the elements of its last dimension do not lie one behind the other: pull into contiguous() "
-                             "memory, and copy from there")
+    if writable and not memory.is_fixed:  # a buffer is dense
+        _check_writable(memory)
     given = (memory.of, memory.at)
     if memory.of is not None and (of is not None and tuple(of) != given[0] or at is not None and tuple(at) != given[1]):
         raise memory.refused("of=%r and at=%r are given, but by its placements it is of=%r, at=%r: give none of them, or "
@@ -182,13 +189,63 @@ def look_at(name, array, writable, of=None, at=None):
     return memory
 
 
-def with_rows(memory):
+def _check_writable(memory):
+    if memory.overlaps():
+        raise memory.refused("elements of it lie in the same memory, as those of expand(): call contiguous() or clone() first")
+    if not memory.has_rows():
+        raise memory.refused("the elements of its last dimension do not lie one behind the other: pull into contiguous() "
+                             "memory, and copy from there")
+
+
+def _of_any(memory, array, writable, stream):
+    if hasattr(array, "local_shards"):
+        raise memory.refused("a %s is in pieces: give each of its local_shards(), with of= and at=" % type(array).__name__)
+    if hasattr(array, "placements") and hasattr(array, "device_mesh"):
+        array = _local_part(memory, array)
+    if hasattr(array, "data_ptr") and hasattr(array, "stride"):
+        return _of_torch(memory, array, stream)
+    on_cuda = getattr(array, "__cuda_array_interface__", None)
+    if on_cuda is not None:
+        dtype = _dtype_said(array, on_cuda["typestr"])
+        # What has no letter for it is left to DLPack, which has.
+        if dtype is not None or not hasattr(array, "__dlpack__"):
+            return _of_cuda(memory, array, on_cuda, dtype, writable, stream)
+    elif hasattr(array, "__array_interface__") and not _is_scalar(array):
+        return _of_interface(memory, array, writable)
+    if hasattr(array, "__dlpack__") and hasattr(array, "__dlpack_device__"):
+        return _of_dlpack(memory, array, writable, stream)
+    return _of_buffer(memory, array, writable)
+
+
+def with_rows(memory, stream):
     """The same values in memory that can be published: of strides that cannot be, a copy."""
     if memory.has_rows():
         return memory
-    array = memory.array.to_local() if hasattr(memory.array, "placements") else memory.array
-    array = array.contiguous() if hasattr(array, "contiguous") else array.copy(order="C")
-    return look_at(memory.name, array, False, memory.of, memory.at)
+    if memory.tensor is not None:
+        with _devices.on_stream(memory, stream):
+            array = memory.tensor.contiguous()
+    elif memory.device_type == _devices.HOST and hasattr(memory.array, "__array_interface__"):
+        array = memory.array.copy(order="C")
+    else:
+        raise memory.refused("the elements of its last dimension do not lie one behind the other, and its memory is not copied here: give a "
+                             "dense copy of it")
+    return look_at(memory.name, array, False, memory.of, memory.at, stream)
+
+
+def converted(memory, dtype, stream):
+    """The same of PyTorch's tensor as one of another dtype, on its device. None: it is none of PyTorch's."""
+    torch = sys.modules.get("torch")
+    if memory.tensor is None or torch is None:
+        return None
+    name = next(name for name, known in DTYPES.items() if known == dtype)
+    if not hasattr(torch, name):
+        raise memory.refused("PyTorch %s has no %s" % (torch.__version__, name))
+    with _devices.on_stream(memory, stream):
+        try:
+            array = memory.tensor.to(getattr(torch, name))
+        except (RuntimeError, TypeError, NotImplementedError) as error:
+            raise memory.refused("PyTorch does not make %s of it: %s" % (name, error))
+    return look_at(memory.name, array, False, memory.of, memory.at, stream)
 
 
 # What these are told to do is said in the words of PyTorch.
@@ -201,8 +258,8 @@ def _why_not_plain(tensor):
         return "it is quantized: give its int_repr(), and scale and zero point as tensors of their own, or dequantize()"
     if tensor.device.type == "meta":
         return "it is on the device meta, and has no memory: call to_empty(device=\"cpu\")"
-    if tensor.device.type != "cpu":
-        return "it is on %s, and only memory of the host is published and pulled: give its cpu()" % tensor.device
+    if tensor.device.type not in ("cpu", "cuda"):
+        return "it is on %s, and only memory of the host and of CUDA's GPUs is published and pulled: give its cpu()" % tensor.device
     if tensor.is_conj():
         return "its bytes are conjugated when they are read: call resolve_conj()"
     if tensor.is_neg():
@@ -210,7 +267,7 @@ def _why_not_plain(tensor):
     return None
 
 
-def _of_torch(memory, tensor):
+def _of_torch(memory, tensor, stream):
     why = _why_not_plain(tensor)
     if why:
         raise memory.refused(why)
@@ -222,6 +279,7 @@ def _of_torch(memory, tensor):
     size = tensor.element_size()
     memory.strides = tuple(step * size for step in tensor.stride())
     memory.address = tensor.data_ptr()
+    memory.tensor = tensor
     if memory.is_empty():
         memory.address = 0
         return
@@ -235,6 +293,16 @@ def _of_torch(memory, tensor):
                              "dequantize() or to_local()" % type(tensor).__name__)
     memory.keeps = (tensor, storage)
     memory.storage = getattr(storage, "_cdata", None)
+    if tensor.device.type == "cuda":
+        _on_cuda(memory, tensor.device, stream)
+
+
+def _on_cuda(memory, device, stream):
+    torch = sys.modules["torch"]
+    if getattr(torch.version, "hip", None):
+        raise memory.unsupported(_devices.ROCM_WORDS)
+    memory.device_type, memory.device = _devices.CUDA, device.index
+    memory.stream = torch.cuda.current_stream(device).cuda_stream if stream is None else stream
 
 
 # NumPy makes an array for a moment where a scalar is asked where it lies.
@@ -250,13 +318,11 @@ def _of_interface(memory, array, writable):
         return _of_buffer(memory, array, writable)
     typestr = interface["typestr"]
     size = int(typestr[2:] or 0)  # of objects it is not said
-    # Who has made a type of his own says V of it, or what is NumPy's for nothing: float8_e5m2 says f1.
-    name = getattr(getattr(array, "dtype", None), "name", None)
-    known = DTYPES.get(name) if name else (TYPESTR.get(typestr[1]), size * 8, 1)
-    if known not in DTYPES.values() or item_bytes(known) != size:
+    known = _dtype_said(array, typestr)
+    if known is None:
+        name = getattr(getattr(array, "dtype", None), "name", None)
         raise memory.refused("elements of %s are not known: view(\"uint8\") gives their bytes" % (name or typestr))
-    if typestr[0] == ">" and size > 1:
-        raise memory.refused("the bytes of its elements are in the other order: call astype(\"%s\")" % name)
+    _in_our_order(memory, array, typestr)
     memory.address, read_only = interface["data"]
     if writable and read_only:
         raise memory.refused("an array that may not be written")
@@ -264,6 +330,73 @@ def _of_interface(memory, array, writable):
     memory.shape = tuple(interface["shape"])
     memory.strides = tuple(interface.get("strides") or dense(memory.shape, size))
     return None
+
+
+# Who has made a type of his own says V of it, or what is NumPy's for nothing: float8_e5m2 says f1.
+def _dtype_said(array, typestr):
+    name = getattr(getattr(array, "dtype", None), "name", None)
+    size = int(typestr[2:] or 0)
+    known = DTYPES.get(name) if name else (TYPESTR.get(typestr[1]), size * 8, 1)
+    return known if known in _KNOWN and item_bytes(known) == size else None
+
+
+def _in_our_order(memory, array, typestr):
+    if typestr[0] == ">" and int(typestr[2:]) > 1:
+        name = getattr(getattr(array, "dtype", None), "name", None) or typestr[1:]
+        raise memory.refused("the bytes of its elements are in the other order: call astype(\"%s\")" % name)
+
+
+def _of_cuda(memory, array, interface, dtype, writable, stream):
+    """Version 3 of __cuda_array_interface__; those before say nothing of a stream."""
+    if dtype is None:
+        raise memory.refused("elements of %s are not known: view(\"uint8\") gives their bytes" % interface["typestr"])
+    if interface.get("mask") is not None:
+        raise memory.refused("it is masked: give a plain array")
+    _in_our_order(memory, array, interface["typestr"])
+    address, read_only = interface["data"]
+    if writable and read_only:
+        raise memory.refused("an array that may not be written")
+    memory.dtype = dtype
+    memory.shape = extents(interface["shape"], "tensor %s: its shape" % memory.name)
+    strides = interface.get("strides")
+    memory.strides = dense(memory.shape, item_bytes(dtype)) if strides is None else tuple(operator.index(step) for step in strides)
+    if memory.is_empty():
+        return
+    memory.address = whole_number(address, "tensor %s: its address" % memory.name, 2 ** 64)
+    memory.device_type, memory.device = _devices.CUDA, -1
+    said = interface.get("stream") if stream is None else None
+    if said is not None:
+        stream = whole_number(said, "tensor %s: its stream" % memory.name, 2 ** 64)
+        if stream == 0:
+            raise memory.refused("its stream is 0, which may be one of two: it says 1 or 2")
+    memory.stream = stream or 0
+
+
+def _of_dlpack(memory, array, writable, stream):
+    kind, device = (operator.index(value) for value in array.__dlpack_device__())
+    if kind == _devices.ROCM:
+        raise memory.unsupported(_devices.ROCM_WORDS)
+    if kind not in _devices.HOSTS and kind not in _devices.CUDAS:
+        raise memory.refused("it is on a device of type %d, as DLPack counts them, and only memory of the host and of CUDA's GPUs is published "
+                             "and pulled" % kind)
+    exported = _devices.Exported(array, stream or 0 if kind in _devices.CUDAS else None)
+    if writable and exported.is_read_only:
+        raise memory.refused("an array that may not be written")
+    if exported.dtype not in _KNOWN:
+        raise memory.refused("elements of code %d, %d bits and %d lanes, as DLPack counts them, are not known" % exported.dtype)
+    size = item_bytes(exported.dtype)
+    memory.dtype = exported.dtype
+    memory.shape = exported.shape
+    memory.strides = dense(memory.shape, size) if exported.strides is None else tuple(step * size for step in exported.strides)
+    memory.keeps = exported
+    if memory.is_empty():
+        return
+    memory.address = exported.address
+    if kind in _devices.CUDAS:
+        memory.device_type, memory.device, memory.stream = kind, device, stream or 0
+
+
+_BUFFERS = frozenset((memoryview, bytearray, bytes, arrays.array))
 
 
 def _of_buffer(memory, array, writable):
@@ -290,7 +423,7 @@ def _of_buffer(memory, array, writable):
         # Of a writable buffer alone ctypes tells where it lies; and who may only read it may be given a copy.
         shared = (ctypes.c_char * view.nbytes).from_buffer_copy(view.tobytes())
     else:
-        shared = (ctypes.c_char * view.nbytes).from_buffer(view)
+        shared = ctypes.c_char.from_buffer(view)  # it holds all of the view
     memory.keeps = (view, shared)
     memory.address = ctypes.addressof(shared)
 
@@ -413,8 +546,8 @@ def _patterns(only):
     return patterns
 
 
-def look_at_all(parts, writable, known=()):
-    """The Memory of each Part; of those that share one (tied parameters) the first. `known`: what was found before."""
+def look_at_all(parts, writable, known=(), stream=None):
+    """The Memory of each Part; of those that share one (tied parameters) the first. `known`: what was found before. stream: see look_at()."""
     fixed = {memory.name: memory for memory in known if memory.is_fixed}
     found, places = [], set()
     for part in parts:
@@ -422,7 +555,7 @@ def look_at_all(parts, writable, known=()):
         if memory is None or memory.array is not part.array:
             if not _may_be_array(part.array):
                 raise Invalid("tensor %s: a %s is no tensor; only= passes over it" % (part.name, type(part.array).__name__))
-            memory = look_at(part.name, part.array, writable, part.of, part.at)
+            memory = look_at(part.name, part.array, writable, part.of, part.at, stream)
         if not memory.is_empty():
             place = memory.place()
             if place in places:
@@ -433,7 +566,9 @@ def look_at_all(parts, writable, known=()):
 
 
 def _may_be_array(value):
-    if hasattr(value, "data_ptr") or hasattr(value, "local_shards") or hasattr(value, "__array_interface__"):
+    if type(value) in _BUFFERS:
+        return True
+    if any(hasattr(value, one) for one in ("data_ptr", "local_shards", "__array_interface__", "__cuda_array_interface__", "__dlpack__")):
         return True
     try:
         memoryview(value)
