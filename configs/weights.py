@@ -1,6 +1,8 @@
 """configs/weights.yaml: a trainer publishes the rows of a matrix, a generator pulls its columns.
 
 usage: weights.py trainer|generator [--rows N] [--columns N] [--steps N] [--pause SECONDS] [--with array|numpy|torch]
+
+With DEVICE=cuda in its environment the matrix is in memory of GPUs (weights_cuda.py).
 """
 
 import argparse
@@ -44,27 +46,57 @@ def as_torch(cells, shape):
 KINDS = {"array": as_array, "numpy": as_numpy, "torch": as_torch}
 
 
+class HostPart:
+    """A part of the matrix; one in memory of a GPU is of the same form."""
+
+    def __init__(self, kind, rows, columns):
+        self.cells = array("i", bytes(4 * rows * columns))
+        self.memory = KINDS[kind](self.cells, (rows, columns))
+
+    def write(self, cells):
+        self.cells[:] = cells
+
+    def clear(self):
+        self.cells[:] = array("i", bytes(4 * len(self.cells)))
+
+    def read(self):
+        return self.cells
+
+
+def parts(options):
+    """Part(rows, columns)."""
+    device = os.environ.get("DEVICE", "cpu")
+    if device == "cpu":
+        return lambda rows, columns: HostPart(options.kind, rows, columns)
+    if device != "cuda":
+        sys.exit("DEVICE is cpu or cuda, and not %s" % device)
+    import weights_cuda
+
+    return weights_cuda.make()
+
+
 def train(options, rank, size):
     first, count = tensors.split(options.rows, rank, size)
+    part = parts(options)(count, options.columns)
     with tensors.publisher("weights") as weights:
         for step in range(options.steps):
-            cells = matrix(step, range(first, first + count), range(options.columns))
-            part = KINDS[options.kind](cells, (count, options.columns))
+            part.write(matrix(step, range(first, first + count), range(options.columns)))
             with weights.version(step) as version:
-                version.put("w", part, of=(options.rows, options.columns), at=(first, 0))
+                version.put("w", part.memory, of=(options.rows, options.columns), at=(first, 0))
+                part.clear()  # whatever comes after a put changes nothing of the version
             time.sleep(options.pause)
 
 
 def generate(options, rank, size):
     first, count = tensors.split(options.columns, rank, size)
-    cells = array("i", bytes(4 * options.rows * count))
-    part = KINDS[options.kind](cells, (options.rows, count))
-    pull = tensors.source("trainer", "weights").into({"w": (part, (options.rows, options.columns), (0, first))})
+    part = parts(options)(options.rows, count)
+    pull = tensors.source("trainer", "weights").into({"w": (part.memory, (options.rows, options.columns), (0, first))})
     got = None
     pulls = 0
     while got is None or got.version < options.steps - 1:
+        part.clear()
         got = pull(newer_than=got, timeout=60, wait=True)
-        if cells != matrix(got.version, range(options.rows), range(first, first + count)):
+        if part.read() != matrix(got.version, range(options.rows), range(first, first + count)):
             sys.exit("version %d is not whole" % got.version)
         pulls += 1
     ways = " ".join("%s=%d" % way for way in sorted(got.lanes.items()))
