@@ -262,6 +262,11 @@ Result<std::unique_ptr<tensor::Pull>> TensorSession::pull(const std::string& mes
                                         std::move(devices));
 }
 
+Result<int> TensorSession::gpu_of(const char* memory) const {
+  MONARCH_ASSIGN(const tensor::SharedCuda cuda, cuda_.find());
+  return cuda->device_of(memory);
+}
+
 Result<std::unique_ptr<tensor::DeviceDestination>> TensorSession::devices_of(const std::vector<tensor::PullPart>& parts,
                                                                              const std::string& name) const {
   tensor::SharedCuda cuda;

@@ -52,6 +52,8 @@ class TensorSession {
   // know that memory, or another GPU's.
   Result<std::unique_ptr<tensor::Pull>> pull(const std::string& mesh, const std::string& publication,
                                              std::vector<tensor::PullPart> parts);
+  // Whose memory that is. kUnsupported: there is no driver; kInvalid: it does not know it.
+  Result<int> gpu_of(const char* memory) const;
   // Of a tensor that is mapped.
   Result<std::unique_ptr<tensor::Pull>> map(const std::string& mesh, const std::string& publication,
                                             const std::string& tensor);

@@ -121,6 +121,10 @@ constexpr std::int32_t kDlCpu = 1;
 constexpr std::int32_t kDlCuda = 2;
 constexpr std::int32_t kDlCudaManaged = 13;
 
+// Of a GPU that its caller does not know.
+constexpr int kSomeGpu = -2;
+static_assert(kSomeGpu != tensor::kHostMemory);
+
 // As it was published first.
 constexpr std::size_t kFirstPartSize = offsetof(monarch_tensors_part_v1, device_type);
 
@@ -145,7 +149,7 @@ Result<Part> read_part(const monarch_tensors_part_v1& given) {
     return extents;
   };
   Part out;
-  if (!is_of_host) out.device = part.device;
+  if (!is_of_host) out.device = part.device < 0 ? kSomeGpu : part.device;
   out.stream = part.stream;
   out.box = {read(part.at, 0), read(part.size, 0)};
   out.tensor = {part.name, {part.dtype_code, part.dtype_bits, part.dtype_lanes}, read(part.of, 0)};
@@ -158,6 +162,22 @@ Result<Part> read_part(const monarch_tensors_part_v1& given) {
     out.strides[dim] = static_cast<std::uint64_t>(part.strides[dim]);
   }
   return out;
+}
+
+// The same, with the GPU that the driver says it is of.
+Result<Part> read_part(const TensorSession& session, const monarch_tensors_part_v1& given) {
+  MONARCH_ASSIGN(Part part, read_part(given));
+  if (part.device != kSomeGpu) return part;
+  if (tensor::is_empty(part.box)) {
+    part.device = tensor::kHostMemory;
+    return part;
+  }
+  const auto device = session.gpu_of(static_cast<const char*>(given.data));
+  if (!device.ok()) {
+    return Error{device.error().code, text("tensor ", printable(part.tensor.name), ": ", device.error().message)};
+  }
+  part.device = *device;
+  return part;
 }
 
 Status put(tensor::Publisher& publisher, const Part& part, const char* data) {
@@ -248,7 +268,7 @@ int monarch_tensors_version_begin(monarch_tensors_publisher* publisher, uint64_t
 int monarch_tensors_version_put(monarch_tensors_publisher* publisher, const monarch_tensors_part_v1* part,
                                 monarch_tensors_error_v1* error) {
   return guarded(error, [&] {
-    const auto read = read_part(*part);
+    const auto read = read_part(*publisher->session, *part);
     if (!read.ok()) return fail(error, read.error());
     return done(error, put(*publisher->is, *read, static_cast<const char*>(part->data)));
   });
@@ -257,7 +277,7 @@ int monarch_tensors_version_put(monarch_tensors_publisher* publisher, const mona
 int monarch_tensors_version_put_as(monarch_tensors_publisher* publisher, const monarch_tensors_part_v1* part,
                                    uint8_t dtype_code, uint8_t dtype_bits, monarch_tensors_error_v1* error) {
   return guarded(error, [&] {
-    const auto read = read_part(*part);
+    const auto read = read_part(*publisher->session, *part);
     if (!read.ok()) return fail(error, read.error());
     const auto* const data = static_cast<const char*>(part->data);
     const tensor::Dtype as{dtype_code, dtype_bits, read->tensor.dtype.lanes};
@@ -320,7 +340,7 @@ int monarch_tensors_pull_make(monarch_tensors_session* session, const char* mesh
       if (part.struct_size != parts->struct_size) {
         return fail(error, MONARCH_TENSORS_INVALID, "parts of one array, and each with another struct_size");
       }
-      auto read = read_part(part);
+      auto read = read_part(*session->is, part);
       if (!read.ok()) return fail(error, read.error());
       const Status fits = tensor::check_wanted(read->tensor, read->box, read->strides);
       if (!fits.ok()) return fail(error, fits.error());

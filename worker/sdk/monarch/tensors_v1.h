@@ -62,7 +62,7 @@ typedef struct monarch_tensors_part_v1 {
   const uint64_t* of;     /* shape of the tensor; NULL: the box is all of it */
   const uint64_t* at;     /* where the box begins; NULL: at 0 in each dimension */
   int32_t device_type;    /* of the memory, as DLPack counts them: 0 and 1 the host's, 2 CUDA's, 13 CUDA's managed */
-  int32_t device;         /* the GPU, as this process counts them */
+  int32_t device;         /* the GPU, as this process counts them; -1: the driver says which */
   uint64_t stream;        /* of that GPU (CUstream; 0: its default one), on which a put is copied: behind what is
                              enqueued there, and before what comes after. A pull has that of its run */
 } monarch_tensors_part_v1;
