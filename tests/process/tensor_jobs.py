@@ -19,14 +19,14 @@ class PullsTheExample:
 
 
 class TensorTest(PullsTheExample, recovery.RecoveryTest):
-    def example(self, kind="array", python=sys.executable):
+    def example(self, kind="array", python=sys.executable, options=()):
         with open(os.path.join(CONFIGS, "weights.yaml"), encoding="utf-8") as file:
             spec = file.read()
         program = ", ".join(json.dumps(word) for word in [python, os.path.join(CONFIGS, "weights.py")])
         spec = spec.replace("python3, weights.py", program)
         for mesh in ("trainer", "generator"):
             self.assertIn(f", {mesh}]", spec)
-            spec = spec.replace(f", {mesh}]", f", {mesh}, --with, {kind}]")
+            spec = spec.replace(f", {mesh}]", f", {mesh}, --with, {kind}{''.join(', ' + option for option in options)}]")
         return self.spec(spec, f"weights-{kind}.yaml")
 
     def pulls_the_example(self, way, *arguments, **how):
