@@ -63,7 +63,8 @@ class TensorsOfGpus(tensor_jobs.TensorTest):
         failing = on_gpus(FAKE_CUDA_FAIL="cuInit:100:1")
         done = self.ends_well(self.start("run", "--no-prefix", self.gpu_spec(
             "wrong", stub=(["without_a_driver"], on_gpus(os.path.join(CUDA, "stub")), {}), failing=(["without_a_driver"], failing, {}),
-            none=(["without_a_driver"], {}, {}), gpu=(["on_a_driver"], on_gpus(), {}))))
+            none=(["without_a_driver"], {}, {}), gpu=(["on_a_driver"], on_gpus(), {}),
+            program=([], on_gpus(FAKE_CUDA_LATE_US="5000"), {"program": [os.path.join(harness.BUILD, "tests", "process", "gpu-caller")]}))))
         said = dict(line.split(" = ", 1) for line in done.out.splitlines() if " = " in line)
         self.maxDiff = None
         self.assertEqual(said, WRONG, done)
@@ -91,6 +92,7 @@ into = Invalid: tensor w: {NOWHERE}
 other = Device: {GPU}: recording an event in a stream: CUDA_ERROR_INVALID_HANDLE (invalid resource handle): is the stream another GPU's?
 late pull = Timeout: device of gpu: nothing whole within 50ms
 host = True
+program = whole, and then: version 2 of program waits for a stream of {GPU}
 """.splitlines())
 
 

@@ -14,6 +14,8 @@
 //   auto pull = source.into({{"w", monarch::view(mine, {8192, n}), {{8192, 4096}, {0, k}}}});
 //   const monarch::Pulled got = pull.run({.timeout = std::chrono::seconds(60)});
 //
+// Memory of a GPU is given as device_view(data, gpu, stream, …), and is copied on that stream.
+//
 // What fails throws TensorError. Shapes are in elements, strides in bytes.
 //
 // Thread: a session any; a publisher, and a pull but for cancel(), one at a time. Lifetime: a session outlives what it
@@ -83,12 +85,28 @@ struct TensorView {
   TensorDtype dtype;
   std::vector<std::uint64_t> size;
   std::vector<std::int64_t> strides;  // empty: dense, row-major
+  std::int32_t device_type = 0;       // DLPack's: 0 and 1 the host's memory, 2 CUDA's
+  std::int32_t device = 0;            // the GPU, as this process counts them
+  const void* stream = nullptr;       // CUstream or cudaStream_t; nullptr: its default one
 };
 
 template <class T>
 TensorView view(T* data, std::vector<std::uint64_t> size, std::vector<std::int64_t> strides = {}) {
   return {const_cast<std::remove_const_t<T>*>(data), dtype_of<std::remove_const_t<T>>(), std::move(size),
           std::move(strides)};
+}
+
+// In memory of a GPU of CUDA's, as this process counts them; -1: the driver says which. A put is copied on that stream,
+// behind what is enqueued there and before what comes after; the memory stays until the version is whole. A pull is
+// filled on the stream of its run.
+template <class T>
+TensorView device_view(T* data, int gpu, const void* stream, std::vector<std::uint64_t> size,
+                       std::vector<std::int64_t> strides = {}) {
+  TensorView made = view(data, std::move(size), std::move(strides));
+  made.device_type = 2;
+  made.device = gpu;
+  made.stream = stream;
+  return made;
 }
 
 // Where a box is in its tensor; nothing: it is all of it.
@@ -119,10 +137,10 @@ namespace tensors_detail {
 // The functions of the library, which is never unloaded.
 struct Api {
 #define MONARCH_TENSORS_FUNCTION(name) decltype(&::monarch_tensors_##name) name = nullptr;
-#define MONARCH_TENSORS_FUNCTIONS(each)                                                                          \
-  each(abi) each(session_open) each(session_close) each(publisher_open) each(version_begin) each(version_put)    \
-      each(version_put_as) each(version_lend) each(version_commit) each(version_abandon) each(publisher_end)     \
-          each(publisher_free) each(pull_make) each(map_make) each(pull_mapped) each(pull_run) each(pull_cancel) \
+#define MONARCH_TENSORS_FUNCTIONS(each)                                                                             \
+  each(abi) each(session_open) each(session_close) each(publisher_open) each(version_begin) each(version_put)       \
+      each(version_put_as) each(version_lend) each(version_commit_within) each(version_abandon) each(publisher_end) \
+          each(publisher_free) each(pull_make) each(map_make) each(pull_mapped) each(pull_run) each(pull_cancel)    \
               each(pull_describe) each(pull_free)
   MONARCH_TENSORS_FUNCTIONS(MONARCH_TENSORS_FUNCTION)
 #undef MONARCH_TENSORS_FUNCTION
@@ -175,6 +193,9 @@ inline monarch_tensors_part_v1 part_of(const char* name, const TensorView& view,
   part.dtype_code = view.dtype.code;
   part.dtype_bits = view.dtype.bits;
   part.dtype_lanes = view.dtype.lanes;
+  part.device_type = view.device_type;
+  part.device = view.device;
+  part.stream = reinterpret_cast<std::uintptr_t>(view.stream);
   part.size = view.size.data();
   part.strides = view.strides.empty() ? nullptr : view.strides.data();
   part.of = place.of.empty() ? nullptr : place.of.data();
@@ -191,7 +212,7 @@ class TensorVersion {
  public:
   TensorVersion(const tensors_detail::Api& api, monarch_tensors_publisher* of) : api_(api), of_(of) {}
 
-  // Copies.
+  // Copies; memory of a GPU is copied when its stream comes to it.
   void put(const std::string& name, const TensorView& view, const TensorPlace& place = {}) {
     const auto part = tensors_detail::part_of(name.c_str(), view, place);
     tensors_detail::check([&](monarch_tensors_error_v1* error) { return api_.version_put(of_, &part, error); });
@@ -223,9 +244,12 @@ class TensorPublisher {
     if (is_ != nullptr) api_->publisher_free(is_);
   }
 
-  // write(version) puts all boxes; where it throws, nothing is published.
+  // write(version) puts all boxes; where it throws, nothing is published. Copies from GPUs are waited for, where
+  // `timeout` is not below 0 no longer than that: then nothing is published either, and their memory stays until the
+  // publisher ends.
   template <class Write>
-  void version(std::uint64_t number, const Write& write) {
+  void version(std::uint64_t number, const Write& write,
+               std::chrono::milliseconds timeout = std::chrono::milliseconds(-1)) {
     tensors_detail::check([&](monarch_tensors_error_v1* error) { return api_->version_begin(is_, number, error); });
     TensorVersion version(*api_, is_);
     try {
@@ -234,7 +258,8 @@ class TensorPublisher {
       api_->version_abandon(is_);
       throw;
     }
-    tensors_detail::check([&](monarch_tensors_error_v1* error) { return api_->version_commit(is_, error); });
+    tensors_detail::check(
+        [&](monarch_tensors_error_v1* error) { return api_->version_commit_within(is_, timeout.count(), error); });
   }
   void end() {
     tensors_detail::check([&](monarch_tensors_error_v1* error) { return api_->publisher_end(is_, error); });
@@ -251,6 +276,7 @@ class TensorPull {
     std::optional<Pulled> newer_than = {};
     std::chrono::milliseconds timeout = std::chrono::milliseconds(-1);  // below 0: none
     bool next_generation = false;                                       // a gang that ends is no error
+    const void* stream = nullptr;  // on which memory of GPUs is filled; nullptr: the default one of each
   };
 
   TensorPull(tensors_detail::ApiPtr api, monarch_tensors_pull* is) : api_(std::move(api)), is_(is) {}
@@ -267,6 +293,7 @@ class TensorPull {
     run.struct_size = sizeof run;
     run.flags = options.next_generation ? MONARCH_TENSORS_NEXT_GENERATION : 0;
     run.timeout_ms = options.timeout.count();
+    run.stream = reinterpret_cast<std::uintptr_t>(options.stream);
     if (options.newer_than) {
       than = {sizeof than, options.newer_than->gang, options.newer_than->generation, options.newer_than->version};
       run.newer_than = &than;
