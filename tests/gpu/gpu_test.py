@@ -13,6 +13,7 @@ import time
 
 import card_rows
 import gpu_driver
+import job_rows
 import report
 
 FAKE = os.path.join("tests", "cuda")  # of a build
@@ -30,10 +31,14 @@ def options():
     return parser.parse_args()
 
 
+def path_of(wanted):
+    return os.path.join(os.path.abspath(wanted.build), FAKE, "libcuda.so.1") if wanted.fake else "libcuda.so.1"
+
+
 def opened(wanted):
     """The driver, or the suite is skipped."""
     try:
-        return gpu_driver.Driver(path=os.path.join(os.path.abspath(wanted.build), FAKE, "libcuda.so.1") if wanted.fake else "libcuda.so.1")
+        return gpu_driver.Driver(path=path_of(wanted))
     except gpu_driver.NoGpu as why:
         if wanted.fake:
             sys.exit(f"no fake driver in {wanted.build}: {why}")
@@ -47,15 +52,16 @@ def main():
     limit_s = 300 if wanted.table else 60
     signal.signal(signal.SIGALRM, late)
     signal.alarm(limit_s)
-    size, times = (8 << 20, 1) if wanted.fake else (1 << 30, 5) if wanted.table else (256 << 20, 3)
+    size, times = (24 << 20, 1) if wanted.fake else (1 << 30, 5) if wanted.table else (256 << 20, 3)
     head = f"{driver.name}, driver {driver.version // 1000}.{driver.version % 1000 // 10}"
     said = report.Report()
-    rows = card_rows.ROWS
-    print(f"1..{len(rows)}\n# {head}", flush=True)
     card = card_rows.Card(driver, size, times)
-    for number, row in enumerate(rows, 1):
+    jobs = job_rows.Jobs(wanted.build, path_of(wanted), wanted.fake, size)
+    rows = [(row, card) for row in card_rows.ROWS] + [(row, jobs) for row in job_rows.ROWS]
+    print(f"1..{len(rows)}\n# {head}", flush=True)
+    for number, (row, with_what) in enumerate(rows, 1):
         try:
-            said.run(number, row, card)
+            said.run(number, row, with_what)
         except report.OutOfTime:
             said.failed.append("time")
             print(f"not ok {number} - {row.__name__.replace('_', ' ')}: all have {limit_s} s, and they are over", flush=True)
