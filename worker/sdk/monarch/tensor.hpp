@@ -137,13 +137,15 @@ namespace tensors_detail {
 // The functions of the library, which is never unloaded.
 struct Api {
 #define MONARCH_TENSORS_FUNCTION(name) decltype(&::monarch_tensors_##name) name = nullptr;
-#define MONARCH_TENSORS_FUNCTIONS(each)                                                                             \
-  each(abi) each(session_open) each(session_close) each(publisher_open) each(version_begin) each(version_put)       \
-      each(version_put_as) each(version_lend) each(version_commit_within) each(version_abandon) each(publisher_end) \
-          each(publisher_free) each(pull_make) each(map_make) each(pull_mapped) each(pull_run) each(pull_cancel)    \
+#define MONARCH_TENSORS_FUNCTIONS(each)                                                                          \
+  each(abi) each(session_open) each(session_close) each(publisher_open) each(version_begin) each(version_put)    \
+      each(version_put_as) each(version_lend) each(version_commit) each(version_abandon) each(publisher_end)     \
+          each(publisher_free) each(pull_make) each(map_make) each(pull_mapped) each(pull_run) each(pull_cancel) \
               each(pull_describe) each(pull_free)
   MONARCH_TENSORS_FUNCTIONS(MONARCH_TENSORS_FUNCTION)
 #undef MONARCH_TENSORS_FUNCTION
+  // nullptr: the library is an earlier one, which waits for no stream.
+  decltype(&::monarch_tensors_version_commit_within) version_commit_within = nullptr;
 
   static std::shared_ptr<const Api> load() {
     const char* const path = std::getenv("MONARCH_RANK_LIBRARY");
@@ -162,6 +164,8 @@ struct Api {
     MONARCH_TENSORS_FUNCTIONS(MONARCH_TENSORS_FUNCTION)
 #undef MONARCH_TENSORS_FUNCTION
 #undef MONARCH_TENSORS_FUNCTIONS
+    api->version_commit_within = reinterpret_cast<decltype(api->version_commit_within)>(
+        ::dlsym(library, "monarch_tensors_version_commit_within"));
     if (api->abi() != MONARCH_TENSORS_ABI_V1) {
       throw TensorError(MONARCH_TENSORS_UNSUPPORTED, "the library of tensors speaks another version");
     }
@@ -258,8 +262,10 @@ class TensorPublisher {
       api_->version_abandon(is_);
       throw;
     }
-    tensors_detail::check(
-        [&](monarch_tensors_error_v1* error) { return api_->version_commit_within(is_, timeout.count(), error); });
+    tensors_detail::check([&](monarch_tensors_error_v1* error) {
+      if (api_->version_commit_within == nullptr) return api_->version_commit(is_, error);
+      return api_->version_commit_within(is_, timeout.count(), error);
+    });
   }
   void end() {
     tensors_detail::check([&](monarch_tensors_error_v1* error) { return api_->publisher_end(is_, error); });
