@@ -53,6 +53,17 @@ def iperf(streams):
     return json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"] / 8
 
 
+def of_many(world, runs):
+    """What each of many tensors of 4 KiB costs the calling thread, from Python."""
+    most = {"put": 15, "into": 10, "first pull": 15, "later pull": 1}
+    turns = [[told(world, "shm", 1, ["publish_many", count], ["pull_many", count]) for count in (20_000, 2_000)] for _ in range(runs)]
+    for what, limit in most.items():
+        many, few = (statistics.median(turn[i][what] for turn in turns) for i in (0, 1))
+        ratios = [turn[0][what] / turn[1][what] for turn in turns]
+        row(f"{what}, each of 20,000 tensors of 4 KiB, from Python", f"{many:.2f} us", f"of 2,000 {few:.2f} us", f"{statistics.median(ratios):.2f}",
+            f"<= {limit} us, <= 1.5 x {spread(ratios)}; the caller's thread")
+
+
 def rate(size, seconds):
     return f"{size / seconds / (1 << 30):.1f} GiB/s"
 
@@ -94,6 +105,7 @@ def bench_tensors(world, runs):
     row("pull of 4 KiB over shm, from Python, p50", f"{statistics.median(small['pulls']) * 1e6:.0f} us", "", "", "")
     small = pulls(world, "tcp", 1, "small", runs * 100)
     row("the same over tcp", f"{statistics.median(small['pulls']) * 1e6:.0f} us", "", "", "")
+    of_many(world, max(runs // 2, 3))
     if shutil.which("iperf3") is None:
         print("iperf3 is not installed: tcp is compared with nothing")
     for owners, shape, what in ((1, "rows", "64 MiB of 1 owner"), (1, "columns", "64 MiB in rows of 1 KiB")):

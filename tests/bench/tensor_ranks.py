@@ -1,6 +1,7 @@
 """What the ranks of scripts/bench tensors do: one mesh publishes, one pulls and measures, and prints JSON.
 
-usage: tensor_ranks.py publish SHAPE | pull SHAPE RUNS | die FOLDER | deaths FOLDER TIMES      SHAPE: rows|columns|small
+usage: tensor_ranks.py publish SHAPE | pull SHAPE RUNS | publish_many COUNT | pull_many COUNT | die FOLDER | deaths FOLDER TIMES
+SHAPE: rows|columns|small
 """
 
 import ctypes
@@ -11,6 +12,7 @@ import signal
 import statistics
 import sys
 import time
+from array import array
 
 import monarch_tensors as tensors
 
@@ -69,6 +71,46 @@ def pull(shape, runs):
     print(json.dumps({"bytes": size, "lanes": got.lanes, "pulls": pulls, "copies": copies}), flush=True)
 
 
+def many(count):
+    """A model of so many tensors of 4 KiB, each of which says which it is."""
+    return {f"model.layers.{i // 128}.mlp.experts.{i % 128}.weight": bytearray(i.to_bytes(4, "little") * 1024) for i in range(int(count))}
+
+
+def publish_many(count):
+    """What a version costs its thread, in seconds, is published as well."""
+    took, model = array("d"), many(count)
+    with tensors.publisher("many", linger=0) as publication, tensors.publisher("took", linger=0) as told:
+        for number in range(8):
+            begun = time.thread_time()
+            with publication.version(number) as version:
+                for name, memory in model.items():
+                    version.put(name, memory)
+            took.append(time.thread_time() - begun)
+        with told.version(0) as version:
+            version.put("w", took)
+        signal.pause()
+
+
+def pull_many(count):
+    took, model = array("d", bytes(64)), many(count)
+    expected = list(map(bytes, model.values()))
+    for memory in model.values():
+        memory[:] = bytes(4096)
+    tensors.source("owner", "took").into({"w": took})(timeout=120)
+    begun = time.thread_time()
+    one = tensors.source("owner", "many").into(model)
+    into = time.thread_time() - begun
+    pulls = []
+    for _ in range(6):
+        begun = time.thread_time()
+        one(timeout=60)
+        pulls.append(time.thread_time() - begun)
+    if list(map(bytes, model.values())) != expected:
+        sys.exit("bytes differ")
+    costs = {"put": statistics.median(took[3:]), "into": into, "first pull": pulls[0], "later pull": statistics.median(pulls[1:])}
+    print(json.dumps({what: seconds / int(count) * 1e6 for what, seconds in costs.items()}), flush=True)
+
+
 def die(folder):
     with tensors.publisher("pid", linger=0) as publication:
         with publication.version(1) as version:
@@ -98,4 +140,4 @@ def deaths(folder, times):
     print(json.dumps({"heard": heard, "median": statistics.median(heard)}), flush=True)
 
 
-{"publish": publish, "pull": pull, "die": die, "deaths": deaths}[sys.argv[1]](*sys.argv[2:])
+{"publish": publish, "pull": pull, "publish_many": publish_many, "pull_many": pull_many, "die": die, "deaths": deaths}[sys.argv[1]](*sys.argv[2:])
