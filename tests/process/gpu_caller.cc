@@ -1,4 +1,4 @@
-// A rank in C++ that publishes and pulls memory of a GPU (tensors_gpu_test.py): by device_view(), on streams that are late.
+// A rank in C++ that publishes and pulls memory of a GPU by device_view(), on late streams (tensors_gpu_test.py).
 
 #include <chrono>
 #include <cstdlib>
