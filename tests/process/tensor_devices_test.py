@@ -177,6 +177,18 @@ class Streams(DevicesTest):
                 self.put(one)
             self.assertIn("tensor w: it is in memory of a GPU by ROCm", str(raised.exception))
 
+    def test_a_dtensor_is_its_local_part_on_its_gpu(self):
+        one = memory_test.DTensor((4, 3), (2,), (1,), [memory_test.Shard(0)], (2, 3))
+        one.local = CudaTensor(2, 3, gpu=3)
+        self.assertEqual(self.put(one), (2, 3, 0x103))
+        self.put(one, dtype="bfloat16")
+        one.local = CudaTensor(2, 3, strides=(1, 2))
+        self.put(one)
+        self.assertEqual([what[1:] for what in self.library.put],
+                         [(dtype, [2, 3], [4, 3], [2, 0]) for dtype in ((2, 32, 1), (4, 16, 1), (2, 32, 1))])
+        self.source.into({"w": memory_test.DTensor((2,), (1,), (0,), [memory_test.Replicate()], (2,)), "v": CudaTensor(2)})()
+        self.assertEqual((self.library.on, self.library.stream), ([(1, 0, 0), (2, 1, 0x101)], 0x101))
+
     def test_a_pull_fills_on_the_stream_of_all_its_arrays(self):
         pull = self.source.into({"a": CudaTensor(2), "b": CudaTensor(3), "c": Tensor(2), "d": CudaTensor(0, gpu=5)})
         self.assertEqual(self.library.on, [(2, 1, 0x101), (2, 1, 0x101), (1, 0, 0), (1, 0, 0)])
