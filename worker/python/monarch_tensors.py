@@ -608,10 +608,9 @@ class Pull(_Running):
         """Pulls the newest version, of those after `newer_than` (a Pulled), and returns a Pulled. timeout: seconds.
         wait: a gang that ends is no error, its next generation is waited for. stream: on which memory of GPUs is filled, all
         of it when this returns; if not given, as of put()."""
-        stream = _stream(stream)
-        memories = self._look(stream)
+        memories = self._look(_stream(stream))
         try:
-            return self._run(newer_than, timeout, wait, _stream_of_run(memories) if stream is None else stream)
+            return self._run(newer_than, timeout, wait, _stream_of_run(memories))
         except Cancelled:
             self._cancelled = False
             raise
