@@ -35,7 +35,10 @@ class Driver:
     """libcuda.so.1, and the context of one GPU for this thread."""
 
     def __init__(self):
-        self.library = ctypes.CDLL("libcuda.so.1")
+        try:
+            self.library = ctypes.CDLL("libcuda.so.1")
+        except OSError as error:
+            raise SystemExit("DEVICE=cuda: %s" % error)
         self.call("cuInit", ctypes.c_uint(0))
         count, device, context = ctypes.c_int(), ctypes.c_int(), ctypes.c_void_p()
         self.call("cuDeviceGetCount", ctypes.byref(count))
