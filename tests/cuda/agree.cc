@@ -1,12 +1,14 @@
-// Our declarations of the driver and of NCCL against NVIDIA's headers: constants, sizes, offsets, signatures. It compiles,
-// or the compiler says what differs. agreement_test.py finds the headers; WITH_CUDA and WITH_NCCL say which there are.
+// Our declarations of the driver and of NCCL against NVIDIA's headers: constants, sizes, offsets, signatures. It
+// compiles, or the compiler says what differs. agreement_test.py finds the headers; WITH_CUDA and WITH_NCCL say which
+// there are.
 
 #include <cstddef>
 #include <type_traits>
 
 namespace {
 
-// A type of ours stands for one of theirs: both are nothing, pointers, or classes, or numbers and enumerations of one size.
+// A type of ours stands for one of theirs: both are nothing, pointers, or classes, or numbers and enumerations of one
+// size.
 template <class Ours, class Theirs>
 constexpr bool stands_for() {
   if constexpr (std::is_void_v<Ours> || std::is_void_v<Theirs>) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// The fake driver as a test uses it beside load_libcuda(): memory of a GPU, streams that are late, and what became of it
-// all. The program is run with LD_LIBRARY_PATH of the fake (fake_cuda_folder, in meson).
+// The fake driver as a test uses it beside load_libcuda(): memory of a GPU, streams that are late, and what became of
+// it all. The program is run with LD_LIBRARY_PATH of the fake (fake_cuda_folder, in meson).
 //
 // Thread: any. Lifetime: memory and streams end before the process does.
 

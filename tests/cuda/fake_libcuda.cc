@@ -5,7 +5,7 @@
 // Most calls want a context of the calling thread's, and say 201 without one. Of the environment, read once:
 //   FAKE_CUDA_LATE_US   how late a stream is at most, at each thing that it does (0)
 //   FAKE_CUDA_SEED      of how late it is (1)
-//   FAKE_CUDA_FAIL      cuInit:100:1,copy:700:5: the first call of cuInit answers 100, and the fifth copy fails in its stream
+//   FAKE_CUDA_FAIL      cuInit:100:1,copy:700:5: the first cuInit answers 100, and the fifth copy fails in its stream
 //   FAKE_CUDA_PAGEABLE  late: memory of the host that is not registered is read and written when its turn comes, too
 //   FAKE_CUDA_DEVICE    the GPU of all memory (the context's)
 

@@ -40,7 +40,8 @@ class Destination {
   // Nothing is written there any more, and what is in it is not wanted.
   virtual void drop(const Room& /*room*/) {}
 
-  // The driver to which a slot that is read is to be known, so that it can be copied from without a room; nullptr: none.
+  // The driver to which a slot that is read is to be known, so that it can be copied from without a room; nullptr:
+  // none.
   virtual Cuda* pins() { return nullptr; }
   // The driver does not take such a slot.
   virtual void refused(const std::string& /*why*/) {}

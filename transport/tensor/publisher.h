@@ -47,8 +47,8 @@ class Publisher {
   // The same, published with elements of another dtype. kInvalid also: they are not made into those; float32 is rounded
   // to bfloat16.
   Status put_as(const TensorKind& tensor, const Dtype& as, const Box& box, const char* data, const Extents& strides);
-  // The same of memory of a GPU, which is copied on its stream. kInvalid also: the driver does not know it; kUnsupported:
-  // there is no driver; kDevice: it fails, and the version is to be abandoned.
+  // The same of memory of a GPU, which is copied on its stream. kInvalid also: the driver does not know it;
+  // kUnsupported: there is no driver; kDevice: it fails, and the version is to be abandoned.
   Status put_device(const TensorKind& tensor, const Box& box, const DeviceMemory& from, const Extents& strides);
   // Waits for the streams that it was copied on. kInvalid: a part of the first version is missing. kBusy: there is no
   // memory for a slot. kTimeout: a stream is late. kDevice: one has failed. Then nothing is published.

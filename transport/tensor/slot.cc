@@ -59,8 +59,8 @@ Result<std::unique_ptr<SlotView>> SlotView::open(const UniqueFd& fd, std::uint64
   return std::unique_ptr<SlotView>(new SlotView(std::move(mapped)));
 }
 
-// WARNING: the driver pins memory for writing, whatever it is asked to do with it, so a mapping that may only be read is
-// refused (get_user_pages with FOLL_WRITE: EFAULT). What is protected behind it stays pinned.
+// WARNING: the driver pins memory for writing, whatever it is asked to do with it, so a mapping that may only be read
+// is refused (get_user_pages with FOLL_WRITE: EFAULT). What is protected behind it stays pinned.
 Result<std::unique_ptr<SlotView>> SlotView::open_pinned(const UniqueFd& fd, std::uint64_t bytes, Cuda& cuda) {
   MONARCH_TRY(check_slot(fd, bytes));
   MONARCH_ASSIGN(auto mapped, MappedMemory::map(fd.get(), bytes, MappedMemory::Access::kWritable));

@@ -9,8 +9,8 @@
 // programming language memory models?" (MSPC 2012).
 //
 // Who has memory of a GPU has the driver know the memory of slots, his own and those that he reads: it copies by itself
-// then. A driver takes what may be written alone, so a slot that is filled from a GPU may be mapped writable by a reader
-// who asks for that; he protects it once the driver knows it.
+// then. A driver takes what may be written alone, so a slot that is filled from a GPU may be mapped writable by a
+// reader who asks for that; he protects it once the driver knows it.
 //
 // Thread: a Slot one; a SlotView any.
 

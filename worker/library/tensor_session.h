@@ -48,8 +48,8 @@ class TensorSession {
   const RankPlace& place() const { return place_; }
 
   Result<std::unique_ptr<tensor::Publisher>> publish(const std::string& name, const PublishOptions& options);
-  // kNotFound: there is no such mesh. Of parts in memory of GPUs kUnsupported: there is no driver; kInvalid: it does not
-  // know that memory, or another GPU's.
+  // kNotFound: there is no such mesh. Of parts in memory of GPUs kUnsupported: there is no driver; kInvalid: it does
+  // not know that memory, or another GPU's.
   Result<std::unique_ptr<tensor::Pull>> pull(const std::string& mesh, const std::string& publication,
                                              std::vector<tensor::PullPart> parts);
   // Whose memory that is. kUnsupported: there is no driver; kInvalid: it does not know it.

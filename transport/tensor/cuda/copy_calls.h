@@ -3,8 +3,8 @@
 // CopyCalls: the calls of the driver that one copy of rows takes, each of them rows, or one range of bytes. Pure.
 //
 // WARNING: no call may cross the end of a piece of memory that was registered by itself: CUDA answers INVALID_VALUE
-// where a range begins in one allocation and ends in another. And it takes no pitch above the device's greatest, nor one
-// that is less than a row.
+// where a range begins in one allocation and ends in another. And it takes no pitch above the device's greatest, nor
+// one that is less than a row.
 //
 // Thread: a value.
 

@@ -78,14 +78,14 @@ class Cuda {
   virtual std::string device_name(int device) = 0;
   // The GPU that the memory is of, managed memory too. kInvalid: the driver knows no such memory, or it is the host's.
   virtual Result<int> device_of(const char* at) = 0;
-  // kInvalid: it is captured into a graph, where nothing may be waited for. kDevice: it has failed, or is another GPU's;
-  // what it costs is an event recorded.
+  // kInvalid: it is captured into a graph, where nothing may be waited for. kDevice: it has failed, or is another
+  // GPU's; what it costs is an event recorded.
   virtual Status check(const CudaStream& stream) = 0;
-  // Of mapped memory that this process may write: all of it, or none. kUnsupported, kBusy: the driver refuses; the message
-  // says why.
+  // Of mapped memory that this process may write: all of it, or none. kUnsupported, kBusy: the driver refuses; the
+  // message says why.
   virtual Result<std::unique_ptr<CudaPin>> pin(char* start, std::uint64_t bytes) = 0;
-  // In the stream's turn; of 0 bytes there is nothing to do. kDevice: the driver's word, with the GPU; a part of it may be
-  // enqueued then.
+  // In the stream's turn; of 0 bytes there is nothing to do. kDevice: the driver's word, with the GPU; a part of it may
+  // be enqueued then.
   virtual Status to_host(const CudaCopy& copy, const CudaStream& stream) = 0;
   virtual Status to_device(const CudaCopy& copy, const CudaStream& stream) = 0;
   // Done when all is that was enqueued there before. kDevice: also of a stream of another GPU.

@@ -30,7 +30,8 @@ std::string address_text(const char* at) {
   return text("0x", std::string_view(digits.data(), static_cast<std::size_t>(end.ptr - digits.data())));
 }
 
-// What was found of one GPU. Its primary context is what PyTorch and the runtime of CUDA have, and is kept from then on.
+// What was found of one GPU. Its primary context is what PyTorch and the runtime of CUDA have, and is kept from then
+// on.
 struct Gpu {
   own_cuda::Device device = 0;
   own_cuda::Context context = nullptr;

@@ -14,8 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "tests/transport/tensor/device/fake_gpu.h"
+#include "tests/cuda/fake_gpu.h"
 #include "tests/transport/tensor/tensor_gang.h"
+#include "transport/tensor/cuda/load.h"
 #include "transport/tensor/device_destination.h"
 
 namespace monarch::tensor {
@@ -53,72 +54,68 @@ struct StagedOptions {
 class StagedGang {
  public:
   explicit StagedGang(const StagedOptions& options)
-      : options_(options), gang_((test_cuda = end_by(options.owner), 2U), 1), cuda_(options.reader(gpu_.shared())) {
-    for (std::uint32_t rank = 0; rank < 2; ++rank) {
-      streams_[rank] = gpu_.make_stream();
-      memory_[rank] = gpu_.allocate(Staged::kTensors * 2 * options.pitch);
-    }
-    stream_ = gpu_.make_stream();
-    into_ = gpu_.allocate(Staged::kTensors * Staged::kRows * options.pitch);
+      : options_(options), gang_((test_cuda = end_by(options.owner), 2U), 1) {
     std::vector<PullPart> parts;
     for (std::uint64_t tensor = 0; tensor < Staged::kTensors; ++tensor) {
       parts.push_back({.tensor = Staged::kind(tensor),
                        .box = whole(Staged::kind(tensor).shape),
-                       .data = at(into_ + tensor * Staged::kRows * options.pitch),
+                       .data = into_.data() + tensor * Staged::kRows * options.pitch,
                        .strides = {options.pitch, 1},
                        .device = 0});
     }
-    auto destination = options.destination(cuda_, end_by(options.reader), "weights of trainer");
+    const CudaEnd end = end_by(options.reader);
+    auto destination = options.destination(end.find().value(), end, "weights of trainer");
     reader_ = std::make_unique<TestReader>(std::move(parts), options.ways, "weights", std::move(destination));
     reader_->finds(gang_);
   }
+  StagedGang(const StagedGang&) = delete;
+  StagedGang& operator=(const StagedGang&) = delete;
   ~StagedGang() {
     if (options_.drains) drain();
     reader_.reset();
     for (std::uint32_t rank = 0; rank < 2; ++rank) gang_.kill(rank);
     test_cuda = {};
     drain();
-    for (const std::uint64_t stream : {streams_[0], streams_[1], stream_}) gpu_.end_stream(stream);
-    for (const std::uint64_t memory : {memory_[0], memory_[1], into_}) gpu_.release(memory);
   }
 
   TensorGang& gang() { return gang_; }
-  void drain() {
-    for (const std::uint64_t stream : {streams_[0], streams_[1], stream_}) gpu_.drain(stream);
-  }
-  std::uint64_t stream(std::uint32_t rank) const { return streams_[rank]; }
-  std::uint64_t reader_stream() const { return stream_; }
   TestReader& reader() { return *reader_; }
+  GpuStream& stream(std::uint32_t rank) { return streams_[rank]; }
+  GpuStream& reader_stream() { return stream_; }
+  void drain() {
+    for (GpuStream* const one : {&streams_[0], &streams_[1], &stream_}) one->drain();
+  }
 
   // As kernels of the rank's stream write it.
   void write(std::uint32_t rank, std::uint64_t version) {
     for (std::uint64_t tensor = 0; tensor < Staged::kTensors; ++tensor) {
       for (std::uint64_t row = 0; row < 2; ++row) {
         for (const bool second : {false, true}) {
-          gpu_.fill(streams_[rank], memory_[rank] + (tensor * 2 + row) * options_.pitch + (second ? Staged::kHalf : 0),
-                    Staged::byte(version, tensor, rank * 2 + row, second), Staged::kHalf);
+          memory_[rank].fill(streams_[rank].stream(),
+                             static_cast<char>(Staged::byte(version, tensor, rank * 2 + row, second)),
+                             (tensor * 2 + row) * options_.pitch + (second ? Staged::kHalf : 0), Staged::kHalf);
         }
       }
     }
   }
   // Writes it, puts it, and writes other bytes behind that.
-  Status publish(std::uint32_t rank, std::uint64_t version, Duration patience = Duration::forever()) {
-    MONARCH_TRY(put(rank, version));
-    return gang_.publisher(rank).commit(patience);
-  }
   Status put(std::uint32_t rank, std::uint64_t version) {
     Publisher& publisher = gang_.publisher(rank);
     MONARCH_TRY(publisher.begin(version));
     write(rank, version);
     for (std::uint64_t tensor = 0; tensor < Staged::kTensors; ++tensor) {
-      const Status done = publisher.put_device(Staged::kind(tensor), {{rank * 2, 0}, {2, Staged::kColumns}},
-                                               {at(memory_[rank] + tensor * 2 * options_.pitch), {0, streams_[rank]}},
-                                               {options_.pitch, 1});
+      const DeviceMemory from{memory_[rank].data() + tensor * 2 * options_.pitch, streams_[rank].stream()};
+      const Status done =
+          publisher.put_device(Staged::kind(tensor), {{rank * 2, 0}, {2, Staged::kColumns}}, from, {options_.pitch, 1});
       if (!done.ok()) publisher.abandon();
       MONARCH_TRY(done);
     }
-    gpu_.fill(streams_[rank], memory_[rank], 255, Staged::kTensors * 2 * options_.pitch);
+    memory_[rank].fill(streams_[rank].stream(), kOther);
     return {};
+  }
+  Status publish(std::uint32_t rank, std::uint64_t version, Duration patience = Duration::forever()) {
+    MONARCH_TRY(put(rank, version));
+    return gang_.publisher(rank).commit(patience);
   }
   void publish(std::uint64_t version) {
     for (std::uint32_t rank = 0; rank < 2; ++rank) {
@@ -127,43 +124,41 @@ class StagedGang {
     }
   }
   PullOutcome pull(std::optional<PulledVersion> newer_than = {}, Duration timeout = Duration::seconds(20)) {
-    gpu_.fill(stream_, into_, 254, Staged::kTensors * Staged::kRows * options_.pitch);
-    return reader_->pull->run({.newer_than = newer_than, .timeout = timeout, .stream = stream_});
+    into_.fill(stream_.stream(), kOther);
+    return reader_->pull->run({.newer_than = newer_than, .timeout = timeout, .stream = stream_.stream().handle});
   }
   // How many bytes are not those of the version, or lie between rows and were written.
-  std::uint64_t wrong(std::uint64_t version) {
-    const auto seen = gpu_.peek(into_, Staged::kTensors * Staged::kRows * options_.pitch);
+  std::uint64_t wrong(std::uint64_t version) const {
+    const std::string seen = into_.peek();
     std::uint64_t wrong = 0;
     for (std::uint64_t i = 0; i < seen.size(); ++i) {
       const std::uint64_t column = i % options_.pitch;
       const std::uint64_t row = i / options_.pitch;
-      const std::uint8_t meant =
-          column >= Staged::kColumns
-              ? 254
-              : Staged::byte(version, row / Staged::kRows, row % Staged::kRows, column >= Staged::kHalf);
-      if (seen[i] != meant) ++wrong;
+      const bool second = column >= Staged::kHalf;
+      const auto byte = static_cast<char>(Staged::byte(version, row / Staged::kRows, row % Staged::kRows, second));
+      if (seen[i] != (column >= Staged::kColumns ? kOther : byte)) ++wrong;
     }
     return wrong;
   }
   const std::vector<std::string>& said() const { return said_; }
 
  private:
-  static char* at(std::uint64_t address) { return reinterpret_cast<char*>(address); }
+  static constexpr char kOther = '\xff';
+
   CudaEnd end_by(const std::function<SharedCuda(SharedCuda)>& by) {
-    return {.find = [this, by]() -> Result<SharedCuda> { return by(gpu_.shared()); },
+    return {.find = [by]() -> Result<SharedCuda> { return by(load_libcuda().value()); },
             .pins = options_.pins,
             .say = [this](const std::string& line) { said_.push_back(line); }};
   }
+  std::uint64_t bytes_of(std::uint64_t rows) const { return Staged::kTensors * rows * options_.pitch; }
 
-  FakeGpu& gpu_ = FakeGpu::it();
   const StagedOptions options_;
   std::vector<std::string> said_;
+  std::array<GpuMemory, 2> memory_{GpuMemory(bytes_of(2)), GpuMemory(bytes_of(2))};
+  std::array<GpuStream, 2> streams_;
+  GpuMemory into_{bytes_of(Staged::kRows)};
+  GpuStream stream_;
   TensorGang gang_;
-  SharedCuda cuda_;
-  std::array<std::uint64_t, 2> streams_{};
-  std::array<std::uint64_t, 2> memory_{};
-  std::uint64_t stream_ = 0;
-  std::uint64_t into_ = 0;
   std::unique_ptr<TestReader> reader_;
 };
 

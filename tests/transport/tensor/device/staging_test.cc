@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <map>
 #include <string>
@@ -35,8 +34,8 @@ StagedOptions options_of(unsigned seed) {
 
 void be_late_by(unsigned seed) {
   constexpr std::array<unsigned, 3> kLate{5, 40, 150};  // microseconds
-  FakeGpu::it().be_late(kLate[seed / 18 % kLate.size()], seed);
-  FakeGpu::it().be_late_with_pageable(seed / 54 % 2 == 1);
+  make_streams_late(kLate[seed / 18 % kLate.size()], seed);
+  make_pageable_late(seed / 54 % 2 == 1);
 }
 
 // How many bytes were wrong of a few versions; a reader comes while the next one is written.
@@ -58,9 +57,9 @@ std::uint64_t wrong_bytes(const StagedOptions& options, std::uint64_t versions) 
 class StagingTest : public ::testing::Test {
  protected:
   ~StagingTest() override {
-    FakeGpu::it().be_late(0, 1);
-    FakeGpu::it().be_late_with_pageable(false);
-    FakeGpu::it().heal();
+    make_streams_late(0, 1);
+    make_pageable_late(false);
+    heal_cuda();
   }
   TestDevices devices_;
 };
@@ -70,16 +69,16 @@ class OrderTest : public StagingTest, public ::testing::WithParamInterface<unsig
 INSTANTIATE_TEST_SUITE_P(Seeds, OrderTest, ::testing::Range(0U, kParts));
 
 TEST_P(OrderTest, IsThatOfTheCallersStreams) {
-  const std::uint64_t before = FakeGpu::it().registered_bytes();
+  const std::uint64_t before = count_of(CudaCount::kPinned);
   for (unsigned seed = 1 + GetParam(); seed <= kSeeds; seed += kParts) {
     be_late_by(seed);
     ASSERT_EQ(wrong_bytes(options_of(seed), 3), 0U) << "seed " << seed;
   }
-  EXPECT_EQ(FakeGpu::it().registered_bytes(), before);
+  EXPECT_EQ(count_of(CudaCount::kPinned), before);
 }
 
 TEST_F(StagingTest, TakesEachLaneAndRegistersWhatItMay) {
-  const std::uint64_t before = FakeGpu::it().registered_bytes();
+  const std::uint64_t before = count_of(CudaCount::kPinned);
   for (const bool pins : {true, false}) {
     for (const unsigned way : {0U, 1U, 2U}) {
       StagedOptions options;
@@ -92,12 +91,12 @@ TEST_F(StagingTest, TakesEachLaneAndRegistersWhatItMay) {
       EXPECT_EQ(gang.wrong(1), 0U);
       gang.publish(2);
       gang.publish(3);
-      EXPECT_EQ(FakeGpu::it().registered_bytes() > before, pins);
+      EXPECT_EQ(count_of(CudaCount::kPinned) > before, pins);
       EXPECT_EQ(gang.wrong(pulled(gang.pull(got.version)).version.version.number), 0U);
       EXPECT_TRUE(gang.said().empty()) << gang.said().front();
     }
   }
-  EXPECT_EQ(FakeGpu::it().registered_bytes(), before);
+  EXPECT_EQ(count_of(CudaCount::kPinned), before);
 }
 
 // ---- Mistakes that the seeds catch.
@@ -136,23 +135,19 @@ class HastyCuda final : public BentCuda {
 // Copies run on a stream of their own.
 class OtherStreamCuda final : public BentCuda {
  public:
-  explicit OtherStreamCuda(SharedCuda real) : BentCuda(std::move(real)), other_(FakeGpu::it().make_stream()) {}
-  ~OtherStreamCuda() override {
-    FakeGpu::it().drain(other_);
-    FakeGpu::it().end_stream(other_);
+  using BentCuda::BentCuda;
+  Status to_host(const CudaCopy& copy, const CudaStream& /*stream*/) override {
+    return real_->to_host(copy, other_.stream());
   }
-  Status to_host(const CudaCopy& copy, const CudaStream& stream) override {
-    return real_->to_host(copy, {stream.device, other_});
+  Status to_device(const CudaCopy& copy, const CudaStream& /*stream*/) override {
+    return real_->to_device(copy, other_.stream());
   }
-  Status to_device(const CudaCopy& copy, const CudaStream& stream) override {
-    return real_->to_device(copy, {stream.device, other_});
-  }
-  Result<std::unique_ptr<CudaEvent>> record(const CudaStream& stream) override {
-    return real_->record({stream.device, other_});
+  Result<std::unique_ptr<CudaEvent>> record(const CudaStream& /*stream*/) override {
+    return real_->record(other_.stream());
   }
 
  private:
-  const std::uint64_t other_;
+  GpuStream other_;
 };
 
 // Rows lie as close to each other on the GPU as in the host's memory.
@@ -209,7 +204,7 @@ TEST_F(StagingTest, CatchesMutants) {
     bool caught = false;
     for (unsigned seed = 1; seed <= kSeeds && !caught; ++seed) {
       be_late_by(seed);
-      FakeGpu::it().be_late_with_pageable(false);  // memory that is freed already would be written
+      make_pageable_late(false);  // memory that is freed already would be written
       StagedOptions options = options_of(seed);
       options.drains = true;
       mutant.change(options);
@@ -231,12 +226,10 @@ std::uint64_t wrong_after_a_late_read(
   gang.publish(1);
   const Pulled first = pulled(gang.pull());
   gang.publish(2);
-  FakeGpu::it().spin(gang.reader_stream(), 300'000);
-  std::atomic<bool> over{false};
+  gang.reader_stream().spin(300'000);
   std::thread writer([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     for (std::uint64_t version = 3; version <= 5; ++version) gang.publish(version);
-    over = true;
   });
   const PullOutcome outcome = gang.pull(first.version);
   writer.join();
@@ -292,15 +285,15 @@ TEST_F(StagingTest, FailsTheVersionWhoseStreamDoes) {
     StagedGang gang(options);
     gang.publish(1);
     ASSERT_TRUE(gang.put(0, 2).ok());
-    FakeGpu::it().drain(gang.stream(0));
-    FakeGpu::it().fail("copy:700:1");
+    gang.stream(0).drain();
+    make_cuda_fail("copy:700:1");
     // The copy fails in its stream, which a later put may be told, or the version's end.
     Status failed = gang.put(1, 2);
     if (failed.ok()) failed = gang.gang().publisher(1).commit();
     ASSERT_FALSE(failed.ok());
     EXPECT_EQ(failed.error().code, ErrorCode::kDevice);
     EXPECT_NE(failed.error().message.find("CUDA_ERROR_ILLEGAL_ADDRESS"), std::string::npos) << failed.error().message;
-    FakeGpu::it().heal();
+    heal_cuda();
   }
   EXPECT_EQ(wrong_bytes(options, 2), 0U) << "a new publisher's next version is whole";
 }
@@ -311,11 +304,11 @@ TEST_F(StagingTest, FailsThePullWhoseStreamDoes) {
     options.ways = ways_of(way);
     StagedGang gang(options);
     gang.publish(1);
-    FakeGpu::it().fail("copy:700:3");
+    make_cuda_fail("copy:700:3");
     const PullFailure failed = failure(gang.pull());
     EXPECT_EQ(failed.how, PullEnd::kDevice);
     EXPECT_NE(failed.text.find("CUDA_ERROR_ILLEGAL_ADDRESS"), std::string::npos) << failed.text;
-    FakeGpu::it().heal();
+    heal_cuda();
     EXPECT_EQ(pulled(gang.pull()).version.version.number, 1U);
     EXPECT_EQ(gang.wrong(1), 0U);
   }
@@ -327,7 +320,7 @@ TEST_F(StagingTest, TimesOutAndPutsAsideWhatIsStillWritten) {
   StagedGang gang(options);
   gang.publish(1);
   gang.publish(2);
-  FakeGpu::it().spin(gang.stream(0), 300'000);
+  gang.stream(0).spin(300'000);
   const Status late = gang.publish(0, 3, Duration::milliseconds(50));
   ASSERT_FALSE(late.ok());
   EXPECT_EQ(late.error().code, ErrorCode::kTimeout);
@@ -343,7 +336,7 @@ TEST_F(StagingTest, ReturnsFromAPullWhoseStreamIsLate) {
     options.ways = ways_of(way);
     StagedGang gang(options);
     gang.publish(1);
-    FakeGpu::it().spin(gang.reader_stream(), 400'000);
+    gang.reader_stream().spin(400'000);
     const PullFailure late = failure(gang.pull({}, Duration::milliseconds(100)));
     EXPECT_EQ(late.how, PullEnd::kTimeout);
     EXPECT_NE(late.text.find("version 1 is not here from rank 0, 1"), std::string::npos) << late.text;
@@ -359,7 +352,7 @@ TEST_F(StagingTest, GivesUpByNameWhatDoesNotEnd) {
   {
     StagedGang gang(options);
     gang.publish(1);
-    FakeGpu::it().spin(gang.reader_stream(), 6'000'000);
+    gang.reader_stream().spin(6'000'000);
     EXPECT_EQ(failure(gang.pull({}, Duration::milliseconds(100))).how, PullEnd::kTimeout);
     ASSERT_EQ(gang.said().size(), 1U);
     EXPECT_NE(gang.said().front().find("is given up: a stream of GPU 0"), std::string::npos) << gang.said().front();
@@ -384,19 +377,16 @@ TEST_F(StagingTest, RefusesWhatMayNotBeCopied) {
     return done.ok() ? std::string("it was put") : done.error().message;
   };
   EXPECT_NE(put(host.data(), {0, 0}).find("tensor t0: "), std::string::npos);
-  auto& gpu = FakeGpu::it();
-  const std::uint64_t other = gpu.allocate(2 * Staged::kColumns, 1);
-  EXPECT_NE(put(reinterpret_cast<char*>(other), {0, 0}).find("its memory is on GPU 1"), std::string::npos);
-  EXPECT_NE(put(reinterpret_cast<char*>(other), {1, gang.stream(0)}), "it was put") << "a stream of another GPU";
-  const std::uint64_t own = gpu.allocate(2 * Staged::kColumns, 0);
-  gpu.capture(gang.stream(0), true);
-  EXPECT_NE(put(reinterpret_cast<char*>(own), {0, gang.stream(0)}).find("captur"), std::string::npos);
-  gpu.capture(gang.stream(0), false);
-  EXPECT_EQ(put(reinterpret_cast<char*>(own), {0, gang.stream(0)}), "it was put");
+  const GpuMemory other(2 * Staged::kColumns, 1);
+  EXPECT_NE(put(other.data(), {0, 0}).find("its memory is on GPU 1"), std::string::npos);
+  EXPECT_NE(put(other.data(), {1, gang.stream(0).stream().handle}), "it was put") << "a stream of another GPU";
+  const GpuMemory own(2 * Staged::kColumns);
+  gang.stream(0).capture(true);
+  EXPECT_NE(put(own.data(), gang.stream(0).stream()).find("captur"), std::string::npos);
+  gang.stream(0).capture(false);
+  EXPECT_EQ(put(own.data(), gang.stream(0).stream()), "it was put");
   publisher.abandon();
-  gpu.drain(gang.stream(0));
-  gpu.release(own);
-  gpu.release(other);
+  gang.stream(0).drain();
 }
 
 }  // namespace
