@@ -1,0 +1,79 @@
+#include "transport/tensor/core/group.h"
+
+#include "transport/base/text.h"
+
+namespace monarch::tensor {
+
+namespace {
+
+constexpr std::size_t kRunsNamed = 16;
+
+}  // namespace
+
+std::string GroupMember::name() const { return monarch::text(printable(mesh), '/', rank); }
+
+std::optional<GroupMembers> GroupMembers::read(const std::vector<MemberRun>& runs) {
+  GroupMembers made;
+  if (runs.empty() || runs.size() > kMostMemberRuns) return std::nullopt;
+  for (const MemberRun& run : runs) {
+    if (run.count == 0 || run.count > kMostMembers - made.size_ || run.mesh.empty()) return std::nullopt;
+    if (run.first > UINT32_MAX - run.count) return std::nullopt;
+    for (const MemberRun& before : made.runs_) {
+      const bool apart =
+          run.mesh != before.mesh || run.first >= before.first + before.count || before.first >= run.first + run.count;
+      const bool joined = run.mesh == before.mesh && &before == &made.runs_.back() &&
+                          run.first == before.first + before.count;  // as one run it would be another form
+      if (!apart || joined) return std::nullopt;
+    }
+    made.runs_.push_back(run);
+    made.size_ += run.count;
+  }
+  return made;
+}
+
+bool GroupMembers::add(const GroupMember& member) {
+  if (find(member) || size_ == kMostMembers) return false;
+  MemberRun* const last = runs_.empty() ? nullptr : &runs_.back();
+  if (last != nullptr && last->mesh == member.mesh && last->first + last->count == member.rank) {
+    ++last->count;
+  } else if (runs_.size() < kMostMemberRuns) {
+    runs_.push_back({member.mesh, member.rank, 1});
+  } else {
+    return false;
+  }
+  ++size_;
+  return true;
+}
+
+GroupMember GroupMembers::at(std::uint32_t index) const {
+  for (const MemberRun& run : runs_) {
+    if (index < run.count) return {run.mesh, run.first + index};
+    index -= run.count;
+  }
+  return {};
+}
+
+std::optional<std::uint32_t> GroupMembers::find(const GroupMember& member) const {
+  std::uint32_t before = 0;
+  for (const MemberRun& run : runs_) {
+    if (run.mesh == member.mesh && member.rank >= run.first && member.rank - run.first < run.count) {
+      return before + (member.rank - run.first);
+    }
+    before += run.count;
+  }
+  return std::nullopt;
+}
+
+std::string GroupMembers::text() const {
+  std::vector<std::string> named;
+  std::uint32_t left = size_;
+  for (const MemberRun& run : runs_) {
+    if (named.size() == kRunsNamed) break;
+    const std::string last = run.count > 1 ? monarch::text(" to ", run.first + run.count - 1) : "";
+    named.push_back(GroupMember{run.mesh, run.first}.name() + last);
+    left -= run.count;
+  }
+  return join(named, ", ") + (left > 0 ? monarch::text(" and ", left, " more") : "");
+}
+
+}  // namespace monarch::tensor
