@@ -10,7 +10,7 @@ namespace monarch::sim::groups {
 namespace {
 
 constexpr int kRounds = 3;
-constexpr Duration kFaultsFor = Duration::seconds(2);
+constexpr Duration kFaultsFor = Duration::seconds(4);
 constexpr Duration kQuietFor = Duration::seconds(20);
 constexpr Duration kVerdict = Duration::milliseconds(400);  // by then everybody has heard of it
 constexpr Duration kHeard = Duration::seconds(1);
@@ -29,6 +29,8 @@ SeedResult Circle::run() {
     for (std::uint32_t index = 0; index < size_; ++index) (void)members_.add({kMesh, index});
     processes_.resize(size_);
     for (std::uint32_t index = 0; index < size_; ++index) start(index);
+    calm_ = random_.one_in(2) ? Duration::milliseconds(400) : Duration::seconds(3);
+    patient_ = random_.one_in(2);
     look_who_heard();
     for (int round = 0; round < kRounds; ++round) {
       quiet_ = false;
@@ -96,7 +98,8 @@ void Circle::call(const ProcessPtr& process) {
   feed(process, member_event::Call{});
   // Without faults a call has no deadline: it has to come to its end.
   if (quiet_) return;
-  const Duration patience = random_.skewed(Duration::milliseconds(5), Duration::seconds(1));
+  const Duration patience = patient_ ? random_.between(Duration::seconds(1), Duration::seconds(5))
+                                     : random_.skewed(Duration::milliseconds(5), Duration::seconds(1));
   scheduler_.after(patience, [this, process, calls] { give_up(process, calls); });
 }
 
@@ -106,7 +109,7 @@ void Circle::give_up(const ProcessPtr& process, std::uint64_t calls) {
   process->calling = false;
   process->over[process->number] = now();
   feed(process, member_event::Leave{});
-  call_later(process, random_.one_in(2) ? soon() : random_.between(Duration(), Duration::milliseconds(1'500)));
+  call_later(process, random_.one_in(2) ? soon() : random_.between(Duration(), Duration::seconds(3)));
 }
 
 void Circle::feed(const ProcessPtr& process, const MemberEvent& event) {
@@ -143,8 +146,9 @@ void Circle::give_cards() {
 void Circle::on(const ProcessPtr& process, const member_action::Dial& /*action*/) {
   const ProcessPtr to = first();
   if (to->generation != process->found || to->died) {
-    return send_after(scheduler_, soon(), process->life,
-                      [this, process] { feed(process, member_event::LinkEnded{"nobody"}); });
+    return send_after(scheduler_, soon(), process->life, [this, process, dial = ++process->dial] {
+      if (process->dial == dial) feed(process, member_event::LinkEnded{"nobody"});
+    });
   }
   const auto link = std::make_shared<Link>();
   link->number = next_link_++;
@@ -182,11 +186,13 @@ void Circle::on(const ProcessPtr& process, const member_action::Say& action) {
     return scheduler_.after(Duration(), [this, process, said] { feed_group(process, said); });
   }
   const LinkPtr link = process->link;
+  if (link == nullptr) return;  // it has not heard of its end
   said.link = link->number;
   to_first(link, [this, link, said] { feed_group(link->first, said); });
 }
 
 void Circle::on(const ProcessPtr& process, const member_action::EndLink& /*action*/) {
+  ++process->dial;
   if (has(Bug::kGivesUpInPlace)) return;
   if (process->group) {
     return scheduler_.after(Duration(), [this, process] { feed_group(process, group_event::Left{0}); });
@@ -285,7 +291,7 @@ void Circle::tell(const ProcessPtr& first, LinkNumber number, const MemberEvent&
 
 void Circle::strike() {
   if (quiet_) return;
-  const Duration wait = random_.skewed(Duration::milliseconds(1), Duration::milliseconds(400));
+  const Duration wait = random_.skewed(Duration::milliseconds(1), calm_);
   scheduler_.after(wait, [this] {
     if (quiet_) return;
     const ProcessPtr process = processes_[random_.below(size_)];
@@ -319,7 +325,8 @@ void Circle::kill(const ProcessPtr& process) {
   }
   if (!in_order) verdict(process);
   const std::uint32_t index = process->index;
-  scheduler_.after(random_.skewed(Duration::milliseconds(2), Duration::milliseconds(600)), [this, process, index] {
+  const Duration longest = random_.one_in(3) ? Duration::seconds(3) : Duration::milliseconds(600);
+  scheduler_.after(random_.skewed(Duration::milliseconds(2), longest), [this, process, index] {
     if (processes_[index] == process) start(index);
   });
 }
@@ -327,14 +334,14 @@ void Circle::kill(const ProcessPtr& process) {
 // Everybody hears of it, each in his time; who starts after it does not.
 void Circle::verdict(const ProcessPtr& process) {
   const GroupMember member = members_.at(process->index);
-  const std::uint64_t generation = has(Bug::kVerdictOnAny) ? UINT64_MAX : process->generation;
+  const std::uint64_t generation = process->generation + (has(Bug::kVerdictOnAny) ? 1 : 0);
   for (const ProcessPtr& other : processes_) {
     if (other == nullptr || other == process) continue;
     send_after(scheduler_, random_.skewed(Duration::milliseconds(1), kVerdict), other->life,
                [this, other, member, generation] {
                  const bool forgets = has(Bug::kVerdictForgotten);
                  if (other->group && !forgets) feed_group(other, group_event::Failed{member, generation, "died"});
-                 if (forgets && other->calling) return;
+                 if (forgets && !other->in) return;
                  feed(other, member_event::Failed{member, generation, "died"});
                });
   }

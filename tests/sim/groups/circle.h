@@ -73,6 +73,7 @@ class Circle {
     std::optional<GroupMeeting> in;
     bool lost = false;
     std::optional<std::uint64_t> asks_since;
+    std::uint64_t dial = 0;       // that leads nowhere; an earlier one says nothing any more
     std::uint64_t found = 0;      // generation of the first whose card it has
     std::set<std::uint32_t> old;  // members with a call of an earlier process, where they stay
   };
@@ -130,6 +131,8 @@ class Circle {
   std::map<GroupEpoch, Epoch> epochs_;
   std::map<GroupEpoch, GroupMeeting> told_;
   LinkNumber next_link_ = 1;
+  Duration calm_;         // between two faults, at most
+  bool patient_ = false;  // calls have seconds
   bool quiet_ = false;
   std::uint64_t joined_ = 0;
 };
