@@ -14,7 +14,7 @@
 #include "transport/base/ids.h"
 #include "transport/base/result.h"
 #include "transport/messages/rank.h"
-#include "worker/keeper/bound_port.h"
+#include "transport/wire/bound_port.h"
 #include "worker/keeper/host_locks.h"
 
 namespace monarch {

@@ -1,4 +1,4 @@
-#include "worker/keeper/bound_port.h"
+#include "transport/wire/bound_port.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -4,7 +4,7 @@
 // can still bind and listen on it (as torch's store does). It is bound on all addresses of both families where there is
 // IPv6.
 //
-// Thread: the keeper's. A child's copy holds the port as well, until it is closed.
+// Thread: any. A child's copy holds the port as well, until it is closed.
 
 #include <cstdint>
 
