@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "transport/base/text.h"
@@ -12,11 +13,14 @@ namespace monarch {
 
 namespace {
 
+bool let_others_listen(int fd) {
+  const int on = 1;
+  return ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0;
+}
+
 // The port on all addresses of the family; 0 with errno set on failure.
 std::uint16_t bind_any(int fd, int family, std::uint16_t number) {
-  const int on = 1;
   const int off = 0;
-  if (::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) return 0;
   sockaddr_storage address{};
   socklen_t size = 0;
   if (family == AF_INET6) {
@@ -39,19 +43,34 @@ std::uint16_t bind_any(int fd, int family, std::uint16_t number) {
                                   : reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
-}  // namespace
-
-Result<BoundPort> bind_port(std::uint16_t number) {
+// WARNING: two who set SO_REUSEADDR before they bind are both given a port at which nobody listens (socket(7)). `alone`:
+// it is set behind the bind, which fails then where another holds the port, or has just left it.
+Result<BoundPort> bind_one(std::uint16_t number, bool alone) {
   int error = 0;
   // Both families where there is IPv6, else the one there is.
   for (const int family : {AF_INET6, AF_INET}) {
     UniqueFd socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const std::uint16_t bound = socket.valid() ? bind_any(socket.get(), family, number) : std::uint16_t{0};
-    if (bound != 0) return BoundPort{std::move(socket), bound};
+    const bool made = socket.valid() && (alone || let_others_listen(socket.get()));
+    const std::uint16_t bound = made ? bind_any(socket.get(), family, number) : std::uint16_t{0};
+    if (bound != 0 && (!alone || let_others_listen(socket.get()))) return BoundPort{std::move(socket), bound};
     error = errno;
     if (error == EADDRINUSE || error == EACCES) break;  // of the one family alone it would be half a port
   }
   return errno_error(number == 0 ? "reserving a TCP port" : text("reserving TCP port ", number), error);
+}
+
+}  // namespace
+
+Result<BoundPort> bind_port(std::uint16_t number) { return bind_one(number, false); }
+
+Result<BoundPort> bind_free_port(std::uint16_t first, std::uint16_t last) {
+  if (first == 0) return bind_one(0, true);
+  for (std::uint32_t port = std::max(first, last); port >= first; --port) {
+    auto bound = bind_one(static_cast<std::uint16_t>(port), true);
+    const int error = bound.ok() ? 0 : bound.error().errno_value;
+    if (error != EADDRINUSE && error != EACCES) return bound;
+  }
+  return Error{ErrorCode::kBusy, text("no free port of ", first, " to ", last, " (network.ports)")};
 }
 
 }  // namespace monarch

@@ -20,5 +20,8 @@ struct BoundPort {
 
 // `number` 0: one of the kernel's choice. kBusy where it is taken.
 Result<BoundPort> bind_port(std::uint16_t number);
+// The highest free one of first to last, what a spec names otherwise being mostly its first; first 0: any. Nobody else
+// holds it, in this way either. kBusy where all are taken.
+Result<BoundPort> bind_free_port(std::uint16_t first, std::uint16_t last);
 
 }  // namespace monarch
