@@ -43,9 +43,13 @@ enum class FrameKind : std::uint16_t {
   kAllHold,   // registrar → publisher: `version`
   kRelease,   // registrar → publisher: nobody needs what it holds any more
   kVerbs,     // reader → owner, and back: a word of verbs/queue_words.h is behind it
-  kWaits,     // registrar → reader: for which ranks it waits, in words behind it; nothing: for none that is late
+  kWaits,  // registrar → reader: for which ranks it waits, in words behind it; nothing: for none that is late. First
+           // of a group → member: the same of its call
+  kMeet,   // member → first of a group: its call `version`; behind it a word of held_groups.h
+  kMet,    // first → member: the answer to that call, behind it the same
+  kLost,   // first → member: the epoch `version` is, and why, behind it; with member `rows`, counted from 1
 };
-inline constexpr auto kLastFrameKind = FrameKind::kWaits;
+inline constexpr auto kLastFrameKind = FrameKind::kLost;
 
 inline constexpr std::uint16_t kNewerThan = 1;
 inline constexpr std::uint16_t kKnowsIndex = 2;

@@ -14,18 +14,29 @@ namespace monarch::tensor {
 
 namespace {
 
-constexpr int kFramesAtOnce = 64;                 // of one link, before others have their turn
-constexpr std::uint64_t kSentAtOnce = 8U << 20U;  // the same, in bytes
-constexpr std::size_t kEnded = 1'024;             // names; of more it is not known that they have ended
-constexpr std::uint64_t kReaderBytes = 4'096;     // behind what a reader says
+constexpr int kFramesAtOnce = 64;                  // of one link, before others have their turn
+constexpr std::uint64_t kSentAtOnce = 8U << 20U;   // the same, in bytes
+constexpr std::size_t kEnded = 1'024;              // names; of more it is not known that they have ended
+constexpr std::uint64_t kReaderBytes = 4'096;      // behind what a reader says
+constexpr std::uint64_t kMemberBytes = 1U << 20U;  // behind what a member of a group says
 constexpr Duration kShortOfDescriptors = Duration::milliseconds(100);
 
 Error unfit(std::string words) { return {ErrorCode::kInvalid, std::move(words)}; }
 
 LinkUse use_of(const HelloAsk& ask, const LinkFrame& hello) {
-  if (ask.purpose == LinkPurpose::kPublishes) return LinkUse::kPublishes;
+  if (ask.purpose != LinkPurpose::kReads) return LinkUse::kPublishes;
   if (hello.rows == 0) return LinkUse::kWords;
   return hello.rows == 1 ? LinkUse::kRows : LinkUse::kMoreRows;
+}
+
+// Behind a frame of that link, after its hello.
+std::uint64_t most_behind(LinkPurpose purpose) {
+  switch (purpose) {
+    case LinkPurpose::kReads: break;
+    case LinkPurpose::kPublishes: return kIndexBytes;
+    case LinkPurpose::kMeets: return kMemberBytes;
+  }
+  return kReaderBytes;
 }
 
 }  // namespace
@@ -144,8 +155,13 @@ void OwnerServer::drop(LinkNumber number) {
   room_.leave(number);
   if (link.patience != 0) loop_.cancel(link.patience);
   if (link.phase != Phase::kReady) return;
-  const auto publication = publications_.find(link.ask->publication);
-  if (publication != publications_.end()) publication->second.left(number, *link.ask);
+  if (const Handlers* const handlers = handlers_of(*link.ask)) handlers->left(number, *link.ask);
+}
+
+const OwnerServer::Handlers* OwnerServer::handlers_of(const HelloAsk& ask) const {
+  if (ask.purpose == LinkPurpose::kMeets) return meetings_.heard ? &meetings_ : nullptr;
+  const auto publication = publications_.find(ask.publication);
+  return publication == publications_.end() ? nullptr : &publication->second;
 }
 
 void OwnerServer::end(LinkNumber number, const std::string& why) {
@@ -171,8 +187,7 @@ bool OwnerServer::hear(LinkNumber number) {
     Link& link = found->second;
     if (link.phase == Phase::kWaiting) return true;
     const bool says_hello = link.phase != Phase::kReady;
-    const bool publishes = link.ask->purpose == LinkPurpose::kPublishes;
-    auto received = link.stream->receive(says_hello ? kHelloBytes : publishes ? kIndexBytes : kReaderBytes);
+    auto received = link.stream->receive(says_hello ? kHelloBytes : most_behind(link.ask->purpose));
     if (!received.ok() && received.error().code == ErrorCode::kInvalid) {
       end(number, received.error().message);
       return false;
@@ -190,7 +205,7 @@ bool OwnerServer::hear(LinkNumber number) {
     }
     look_at_use(number, (*received)->frame.kind);
     const std::shared_ptr<const HelloAsk> peer = link.ask;
-    publications_.at(peer->publication).heard(number, *peer, std::move(**received));
+    handlers_of(*peer)->heard(number, *peer, std::move(**received));
   }
   return true;
 }
@@ -207,6 +222,7 @@ Status OwnerServer::hear_hello(LinkNumber number, Link& link, const StreamLink::
     const LinkRank& reader = link.ask->reader;
     const bool of_gang = reader.mesh == place_.rank.mesh && reader.generation == place_.rank.generation;
     if (link.ask->purpose == LinkPurpose::kPublishes && !of_gang) return unfit("it is of another gang");
+    if (link.ask->purpose == LinkPurpose::kMeets && reader.mesh.empty()) return unfit("it is no rank of the job");
     MONARCH_ASSIGN(link.answer,
                    answer_hello(*link.ask, place_.rank, secret_of(secrets(), *link.ask), random_bytes(kNonceBytes)));
     link.use = use_of(*link.ask, word.frame);
@@ -275,7 +291,8 @@ void OwnerServer::settle(LinkNumber number, Link& link) {
     if (link.stream->send(over).ok()) (void)link.stream->flush(kSentAtOnce);
     return drop(number);
   }
-  link.phase = publications_.contains(link.ask->publication) ? Phase::kReady : Phase::kWaiting;
+  if (link.ask->purpose == LinkPurpose::kMeets && !meetings_.heard) return end(number, "it holds no groups");
+  link.phase = handlers_of(*link.ask) != nullptr ? Phase::kReady : Phase::kWaiting;
   if (link.phase == Phase::kWaiting && link.ask->purpose == LinkPurpose::kReads) {
     std::string names;
     for (const auto& [name, handlers] : publications_) names += name + '\n';
@@ -311,9 +328,21 @@ void OwnerServer::add(const std::string& publication, Handlers handlers) {
 void OwnerServer::remove(const std::string& publication, bool ended) {
   publications_.erase(publication);
   if (ended && ended_.size() < kEnded) ended_.insert(publication);
+  drop_all([&publication](const HelloAsk& ask) {
+    return ask.purpose != LinkPurpose::kMeets && ask.publication == publication;
+  });
+}
+
+void OwnerServer::meet(Handlers handlers) {
+  meetings_ = std::move(handlers);
+  if (!meetings_.heard) drop_all([](const HelloAsk& ask) { return ask.purpose == LinkPurpose::kMeets; });
+}
+
+// Of those that are ready.
+void OwnerServer::drop_all(const std::function<bool(const HelloAsk& ask)>& is_one) {
   std::vector<LinkNumber> its;
   for (const auto& [number, link] : links_) {
-    if (link.phase == Phase::kReady && link.ask->publication == publication) its.push_back(number);
+    if (link.phase == Phase::kReady && is_one(*link.ask)) its.push_back(number);
   }
   for (const LinkNumber number : its) drop(number);
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// OwnerServer: where readers come to a rank that publishes, and where the ranks of its gang come to their registrar:
-// listeners, the owner's half of the hello, and links. Each link is of one publication; one that comes before its
+// OwnerServer: where readers come to a rank that publishes, the ranks of its gang to their registrar, and the members of
+// a group to the first of it: listeners, the owner's half of the hello, and links. Each link is of one publication; one that comes before its
 // publication does, waits. It knows no versions: what is said on a link after its hello is the publication's business.
 //
 // Thread: the loop's. Lifetime: within that of the loop; publications go first.
@@ -63,6 +63,8 @@ class OwnerServer {
   const VerbsEnd& verbs() const { return place_.verbs; }
 
   void add(const std::string& publication, Handlers handlers);
+  // Of all groups, whatever their names. Without handlers their links end.
+  void meet(Handlers handlers);
   // All its links end. Who asks for one that has ended in order hears that nothing more comes.
   void remove(const std::string& publication, bool ended);
 
@@ -106,6 +108,8 @@ class OwnerServer {
   // False: the link has ended.
   bool hear(LinkNumber number);
   OwnerSecrets secrets() const;
+  // Who hears a link that is ready; nullptr: nobody any more.
+  const Handlers* handlers_of(const HelloAsk& ask) const;
   Status hear_hello(LinkNumber number, Link& link, const StreamLink::Received& word);
   // kBusy: it has no place.
   Status find_place(LinkUse use);
@@ -119,6 +123,7 @@ class OwnerServer {
   void flush(LinkNumber number);
   void look_at_interest(Link& link);
   void drop(LinkNumber number);
+  void drop_all(const std::function<bool(const HelloAsk& ask)>& is_one);
 
   EventLoop& loop_;
   const OwnerPlace place_;
@@ -126,6 +131,7 @@ class OwnerServer {
   Mouth on_machine_;
   Mouth for_hosts_;
   std::map<std::string, Handlers> publications_;
+  Handlers meetings_;
   std::set<std::string> ended_;  // of those that were, in order
   std::map<LinkNumber, Link> links_;
   LinkRoom room_;

@@ -10,6 +10,7 @@
 #include "transport/base/text.h"
 #include "transport/loop/no_signals.h"
 #include "transport/loop/take_within.h"
+#include "transport/tensor/group_seat.h"
 
 namespace monarch::tensor {
 
@@ -29,6 +30,7 @@ class OwnerBody {
     auto server = OwnerServer::start(loop, std::move(place));
     Result<Card> said = server.ok() ? Result<Card>((*server)->card()) : Result<Card>(server.error());
     if (server.ok()) server_ = std::move(*server);
+    if (server_) held_ = std::make_unique<HeldGroups>(loop_, *server_, verdicts_, tell_own());
     MONARCH_ASSERT(started->put(std::move(said)));
   }
 
@@ -41,6 +43,13 @@ class OwnerBody {
   }
 
  private:
+  HeldGroups::TellOwn tell_own() {
+    return [this](const std::string& name, const MemberEvent& event) {
+      const auto seat = seats_.find(name);
+      if (seat != seats_.end()) seat->second->hear(event);
+    };
+  }
+
   Publication* find(const PublisherWords& of) {
     const auto found = publications_.find(of);
     return found == publications_.end() ? nullptr : found->second.get();
@@ -74,11 +83,46 @@ class OwnerBody {
     for (const auto& [of, publication] : publications_) publication->found(*registrar_);
   }
 
+  // One that has another list leaves the group that its name was, and is in another.
+  void take(owner_order::Meet& order) {
+    auto& seat = seats_[order.name];
+    if (seat && seat->members() != order.members) seat.reset();
+    if (!seat) {
+      GroupMemberOptions options{.members = order.members, .self = order.self, .number = calls_};
+      seat = std::make_unique<GroupSeat>(loop_, *server_, *held_, order.name, std::move(options));
+      for (const auto& [ranks, verdict] : verdicts_.all()) seat->failed(verdict);
+    }
+    seat->call(order.offer, order.news);
+    calls_ = std::max(calls_, seat->number());
+  }
+  void take(owner_order::FoundFirst& order) {
+    for (const auto& [name, seat] : seats_) {
+      if (seat->news() == order.of) return seat->found(order.generation, std::move(order.card));
+    }
+  }
+  // Of one that has called again since, the later call stays.
+  void take(const owner_order::LeaveGroup& order) {
+    std::erase_if(seats_, [this, &order](const auto& one) {
+      if (one.second->news() != order.of) return false;
+      calls_ = std::max(calls_, one.second->number());
+      return true;
+    });
+  }
+  void take(const owner_order::Failed& order) {
+    if (!verdicts_.add(order.verdict)) return;
+    held_->failed(order.verdict);
+    for (const auto& [name, seat] : seats_) seat->failed(order.verdict);
+  }
+
   EventLoop& loop_;
   Inbox<OwnerOrder>& orders_;
   std::unique_ptr<OwnerServer> server_;  // nothing: it could not listen
   std::optional<Card> registrar_;
   std::map<PublisherWords, std::unique_ptr<Publication>> publications_;
+  RosterVerdicts verdicts_;
+  std::unique_ptr<HeldGroups> held_;
+  std::map<std::string, std::unique_ptr<GroupSeat>> seats_;
+  std::uint64_t calls_ = 0;  // for groups, of this process
 };
 
 }  // namespace

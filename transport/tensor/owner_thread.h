@@ -1,7 +1,7 @@
 #pragma once
 
-// OwnerThread: the one thread of a rank that publishes: it serves readers whatever the rank's own threads do. It takes
-// no signals.
+// OwnerThread: the one thread of a rank that publishes or meets others in groups: it serves readers, and hears who leaves
+// a group, whatever the rank's own threads do. It takes no signals.
 //
 // Thread: any. Lifetime: longer than that of its publishers. The destructor ends all links and joins.
 
@@ -14,6 +14,9 @@
 #include "transport/loop/inbox.h"
 #include "transport/loop/loop_thread.h"
 #include "transport/tensor/core/card.h"
+#include "transport/tensor/core/group.h"
+#include "transport/tensor/group_news.h"
+#include "transport/tensor/held_groups.h"
 #include "transport/tensor/publication.h"
 
 namespace monarch::tensor {
@@ -49,11 +52,30 @@ struct Close {
 struct Found {  // the registrar of the gang: its card, with the personal secret of this rank
   Card registrar;
 };
+struct Meet {  // answered by `news`
+  std::string name;
+  GroupMembers members;
+  std::uint32_t self = 0;  // its place among them
+  GroupOffer offer;        // of the first
+  GroupNewsPtr news;
+};
+struct FoundFirst {  // the card that the news ask for
+  GroupNewsPtr of;
+  std::uint64_t generation = 0;
+  Card card;
+};
+struct LeaveGroup {
+  GroupNewsPtr of;
+};
+struct Failed {
+  RosterVerdict verdict;
+};
 
 }  // namespace owner_order
 
 using OwnerOrder = std::variant<owner_order::Open, owner_order::Begin, owner_order::Commit, owner_order::Abandon,
-                                owner_order::End, owner_order::Close, owner_order::Found>;
+                                owner_order::End, owner_order::Close, owner_order::Found, owner_order::Meet,
+                                owner_order::FoundFirst, owner_order::LeaveGroup, owner_order::Failed>;
 
 class OwnerThread {
  public:

@@ -74,6 +74,10 @@ void GroupMemberCore::on(const member_event::Answered& event) {
   for (const auto& [member, verdict] : verdicts_) look_at_verdict(member);
 }
 
+void GroupMemberCore::on(const member_event::Told& event) {
+  if (phase_ == Phase::kCalling) out_.emplace_back(member_action::Waits{event.text});
+}
+
 void GroupMemberCore::on(const member_event::EpochLost& event) {
   if (phase_ == Phase::kIn && event.epoch == meeting_.epoch) lose(event.member, event.text);
 }

@@ -50,6 +50,9 @@ struct Answered {
   std::uint64_t number = 0;  // of the call
   GroupMeeting meeting;
 };
+struct Told {  // by the first: for whom its call waits
+  std::string text;
+};
 struct EpochLost {  // the first says so
   GroupEpoch epoch;
   std::optional<std::uint32_t> member;
@@ -66,7 +69,7 @@ struct Tick {};
 
 using MemberEvent = std::variant<member_event::Call, member_event::Leave, member_event::Found, member_event::Linked,
                                  member_event::LinkEnded, member_event::Refused, member_event::Answered,
-                                 member_event::EpochLost, member_event::Failed, member_event::Tick>;
+                                 member_event::Told, member_event::EpochLost, member_event::Failed, member_event::Tick>;
 
 namespace member_action {
 
@@ -124,6 +127,7 @@ class GroupMemberCore {
   void on(const member_event::LinkEnded& event);
   void on(const member_event::Refused& event);
   void on(const member_event::Answered& event);
+  void on(const member_event::Told& event);
   void on(const member_event::EpochLost& event);
   void on(const member_event::Failed& event);
   void on(const member_event::Tick& event);

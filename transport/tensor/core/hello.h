@@ -41,8 +41,9 @@ MONARCH_FIELDS(LinkRank, mesh, rank, generation)
 enum class LinkPurpose : std::uint8_t {
   kReads,
   kPublishes,  // a rank of the same gang, to its registrar
+  kMeets,      // a member of a group, to the first of it; `publication` is the name of the group
 };
-constexpr LinkPurpose monarch_enum_max(LinkPurpose) { return LinkPurpose::kPublishes; }
+constexpr LinkPurpose monarch_enum_max(LinkPurpose) { return LinkPurpose::kMeets; }
 
 struct HelloAsk {
   std::uint32_t version = kLinkVersion;
@@ -67,7 +68,7 @@ MONARCH_FIELDS(HelloProof, proof)
 
 // What an owner keeps to itself.
 struct OwnerSecrets {
-  std::string readers;  // on its card
+  std::string readers;  // on its card; of members of groups as well
   std::string key;      // of the personal secrets of those that publish (transport/base/sha256.h)
 };
 // By which that one has to prove that he is whom he says.

@@ -25,7 +25,8 @@ enum class LinkUse : std::uint8_t {
   kWords,      // of a reader, to the registrar
   kRows,       // his first for rows
   kMoreRows,   // the others for rows
-  kPublishes,  // of a rank of the gang, to the registrar: none is refused for what readers have
+  kPublishes,  // of a rank of the gang, to the registrar, or of a member of a group, to the first of it: none is
+               // refused for what readers have
 };
 
 class LinkRoom {
