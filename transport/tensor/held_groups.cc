@@ -110,8 +110,13 @@ void HeldGroups::tidy(const std::string& name) {
   }
 }
 
+// Behind what others are told, in this order: who hears of an epoch here may end its process at once.
+void HeldGroups::tell_own(const std::string& name, MemberEvent event) {
+  loop_.defer(scope_.guard([this, name, event = std::move(event)] { tell_own_(name, event); }));
+}
+
 void HeldGroups::perform(const std::string& name, const group_action::Answer& action) {
-  if (action.link == 0) return tell_own_(name, member_event::Answered{action.number, action.meeting});
+  if (action.link == 0) return tell_own(name, member_event::Answered{action.number, action.meeting});
   const GroupMeeting& meeting = action.meeting;
   const GroupMeetingWord word{
       meeting.epoch, meeting.generations, meeting.offer.address, meeting.offer.port, {meeting.offer.bytes}};
@@ -120,19 +125,19 @@ void HeldGroups::perform(const std::string& name, const group_action::Answer& ac
 }
 
 void HeldGroups::perform(const std::string& name, const group_action::Lost& action) {
-  if (action.link == 0) return tell_own_(name, member_event::EpochLost{action.epoch, action.member, action.text});
+  if (action.link == 0) return tell_own(name, member_event::EpochLost{action.epoch, action.member, action.text});
   LinkFrame frame{.kind = FrameKind::kLost, .version = {action.epoch.generation, action.epoch.count}};
   if (action.member) frame.rows = *action.member + 1;
   server_.send(action.link, frame, action.text);
 }
 
 void HeldGroups::perform(const std::string& name, const group_action::Waits& action) {
-  if (action.link == 0) return tell_own_(name, member_event::Told{action.text});
+  if (action.link == 0) return tell_own(name, member_event::Told{action.text});
   server_.send(action.link, {.kind = FrameKind::kWaits}, action.text);
 }
 
 void HeldGroups::perform(const std::string& name, const group_action::Unfit& action) {
-  if (action.link == 0) return tell_own_(name, member_event::Refused{action.text});
+  if (action.link == 0) return tell_own(name, member_event::Refused{action.text});
   server_.end(action.link, action.text);
 }
 

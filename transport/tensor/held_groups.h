@@ -15,6 +15,7 @@
 #include <monarch/codec.hpp>
 
 #include "transport/loop/event_loop.h"
+#include "transport/loop/scope.h"
 #include "transport/tensor/core/group_core.h"
 #include "transport/tensor/core/group_member_core.h"
 #include "transport/tensor/owner_server.h"
@@ -86,6 +87,7 @@ class HeldGroups {
   Held& held(const std::string& name);
   void feed(const std::string& name, const GroupEvent& event);
   void tidy(const std::string& name);
+  void tell_own(const std::string& name, MemberEvent event);
   void perform(const std::string& name, const group_action::Answer& action);
   void perform(const std::string& name, const group_action::Lost& action);
   void perform(const std::string& name, const group_action::Waits& action);
@@ -97,6 +99,7 @@ class HeldGroups {
   const TellOwn tell_own_;
   std::map<std::string, Held> held_;
   std::uint64_t count_ = 0;  // of epochs, of groups that are gone
+  Scope scope_;
 };
 
 }  // namespace monarch::tensor

@@ -31,12 +31,8 @@ LinkUse use_of(const HelloAsk& ask, const LinkFrame& hello) {
 
 // Behind a frame of that link, after its hello.
 std::uint64_t most_behind(LinkPurpose purpose) {
-  switch (purpose) {
-    case LinkPurpose::kReads: break;
-    case LinkPurpose::kPublishes: return kIndexBytes;
-    case LinkPurpose::kMeets: return kMemberBytes;
-  }
-  return kReaderBytes;
+  if (purpose == LinkPurpose::kReads) return kReaderBytes;
+  return purpose == LinkPurpose::kPublishes ? kIndexBytes : kMemberBytes;
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 #pragma once
 
-// OwnerServer: where readers come to a rank that publishes, the ranks of its gang to their registrar, and the members of
-// a group to the first of it: listeners, the owner's half of the hello, and links. Each link is of one publication; one that comes before its
-// publication does, waits. It knows no versions: what is said on a link after its hello is the publication's business.
+// OwnerServer: where readers come to a rank that publishes, the ranks of its gang to their registrar, and the members
+// of a group to the first of it: listeners, the owner's half of the hello, and links. Each link of a reader or a
+// publisher is of one publication; one that comes before its publication does, waits. It knows no versions: what is
+// said on a link after its hello is the publication's business, or that of the groups.
 //
 // Thread: the loop's. Lifetime: within that of the loop; publications go first.
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// OwnerThread: the one thread of a rank that publishes or meets others in groups: it serves readers, and hears who leaves
-// a group, whatever the rank's own threads do. It takes no signals.
+// OwnerThread: the one thread of a rank that publishes or meets others in groups: it serves readers, and hears who
+// leaves a group, whatever the rank's own threads do. It takes no signals.
 //
 // Thread: any. Lifetime: longer than that of its publishers. The destructor ends all links and joins.
 

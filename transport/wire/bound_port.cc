@@ -43,8 +43,8 @@ std::uint16_t bind_any(int fd, int family, std::uint16_t number) {
                                   : reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
-// WARNING: two who set SO_REUSEADDR before they bind are both given a port at which nobody listens (socket(7)). `alone`:
-// it is set behind the bind, which fails then where another holds the port, or has just left it.
+// WARNING: two who set SO_REUSEADDR before they bind are both given a port at which nobody listens (socket(7)).
+// `alone`: it is set behind the bind, which fails then where another holds the port, or has just left it.
 Result<BoundPort> bind_one(std::uint16_t number, bool alone) {
   int error = 0;
   // Both families where there is IPv6, else the one there is.

@@ -3,13 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "transport/base/clock.h"
 #include "transport/base/launcher_variables.h"
 #include "transport/base/machine.h"
-#include "transport/base/nearest.h"
 #include "transport/base/take_number.h"
 #include "transport/base/text.h"
 #include "transport/loop/no_signals.h"
@@ -18,6 +16,7 @@
 #include "transport/tensor/verbs/open_verbs.h"
 #include "transport/wire/codec.h"
 #include "worker/library/post_finder.h"
+#include "worker/library/roster_names.h"
 #include "worker/library/tensor_words.h"
 
 namespace monarch {
@@ -64,23 +63,6 @@ tensor::VerbsEnd find_verbs(const tensor::LinkWays& ways,
     (void)take_number(digits, wish.local_rank);  // the program may have set its own: 0 then
   }
   return tensor::open_verbs(**library, wish);
-}
-
-const RosterMesh* find_mesh(const PostWelcome& welcome, const std::string& name) {
-  const auto found = std::find_if(welcome.meshes.begin(), welcome.meshes.end(),
-                                  [&](const RosterMesh& mesh) { return mesh.name == name; });
-  return found == welcome.meshes.end() ? nullptr : &*found;
-}
-
-std::uint32_t size_of(const RosterMesh& mesh) {
-  return std::accumulate(mesh.dims.begin(), mesh.dims.end(), std::uint32_t{1},
-                         [](std::uint32_t all, const RosterDim& dim) { return all * dim.size; });
-}
-
-Error no_mesh(const PostWelcome& welcome, const std::string& name) {
-  std::vector<std::string> names;
-  for (const RosterMesh& mesh : welcome.meshes) names.push_back(mesh.name);
-  return {ErrorCode::kNotFound, text("this job has no mesh ", printable(name), nearest_or_all(name, names))};
 }
 
 }  // namespace
@@ -171,6 +153,8 @@ void TensorSession::heard(DoorClient::Heard& heard) {
 void TensorSession::failed(const PostFailure& said) {
   const RosterFailure& failure = said.failure;
   const std::lock_guard lock(mutex_);
+  failures_.insert_or_assign({failure.mesh.value(), failure.first.value()}, failure);
+  if (owner_) tell_owner(failure);
   std::erase_if(listeners_, [](const Listener& one) { return one.words.expired(); });
   for (const Listener& listener : listeners_) {
     if (listener.mesh != failure.mesh.value()) continue;
@@ -180,6 +164,14 @@ void TensorSession::failed(const PostFailure& said) {
         failure.first.value() / listener.gang, failure.generation,
         text(listener.name, ": generation ", failure.generation, " has ended: ", failure.cause)});
   }
+}
+
+// By the name of its mesh, which only a welcome has: there is one, once there is an owner.
+void TensorSession::tell_owner(const RosterFailure& failure) {
+  const std::size_t mesh = failure.mesh.value();
+  if (mesh >= mesh_names_.size()) return;  // a mesh of a later roster has no rank in a group yet
+  owner_->give(tensor::owner_order::Failed{
+      {mesh_names_[mesh], failure.first.value(), failure.count, failure.generation, failure.cause}});
 }
 
 Result<PostWelcome> TensorSession::welcome() {
@@ -205,6 +197,8 @@ Status TensorSession::begin_to_serve(const PostWelcome& welcome, std::uint32_t g
     place.last_port = welcome.last_port;
   }
   MONARCH_ASSIGN(owner_, tensor::OwnerThread::start(std::move(place)));
+  for (const RosterMesh& mesh : welcome.meshes) mesh_names_.push_back(mesh.name);
+  for (const auto& [ranks, failure] : failures_) tell_owner(failure);
   card_ = card_message(*owner_);
   const std::uint32_t registrar = place_.rank / gang * gang;
   if (registrar == place_.rank) return {};
@@ -216,6 +210,25 @@ Status TensorSession::begin_to_serve(const PostWelcome& welcome, std::uint32_t g
     owner_->give(tensor::owner_order::Found{with_secret(*card, answer->personal)});
   });
   return {};
+}
+
+Result<std::uint32_t> TensorSession::serve(const PostWelcome& post) {
+  const RosterMesh* const mesh = find_mesh(post, place_.mesh);
+  if (mesh == nullptr) return no_mesh(post, place_.mesh);
+  const std::uint32_t gang = std::max(mesh->gang, 1U);
+  MONARCH_TRY(begin_to_serve(post, gang));
+  // Another thread's door may have come since: it is told once more, which changes nothing.
+  if (const auto connection = door_->wait(boot_now())) MONARCH_TRY(connection->send(*card_));
+  return gang;
+}
+
+Result<std::unique_ptr<Group>> TensorSession::meet(const std::string& name, const std::vector<GroupWish>& wishes,
+                                                   const Group::Options& options) {
+  MONARCH_TRY(check_process());
+  MONARCH_ASSIGN(const PostWelcome post, welcome());
+  MONARCH_ASSIGN(const tensor::GroupMembers members, read_members(name, wishes, post));
+  MONARCH_TRY(serve(post));
+  return Group::meet({asks_, *owner_, post, place_}, name, members, options);
 }
 
 Result<std::unique_ptr<tensor::Publisher>> TensorSession::publish(const std::string& name,
@@ -233,9 +246,7 @@ Result<std::unique_ptr<tensor::Publisher>> TensorSession::publish(const std::str
                                            " lack 0: the first rank of a gang knows "
                                            "what is whole")};
   }
-  MONARCH_TRY(begin_to_serve(post, gang));
-  // Another thread's door may have come since: it is told once more, which changes nothing.
-  if (const auto connection = door_->wait(boot_now())) MONARCH_TRY(connection->send(*card_));
+  MONARCH_TRY(serve(post));
   tensor::PublicationOptions made{.name = name,
                                   .publishers = {},
                                   .registrar = place_.rank / gang * gang,

@@ -8,11 +8,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "transport/base/result.h"
@@ -21,6 +23,7 @@
 #include "transport/tensor/publisher.h"
 #include "transport/tensor/pull.h"
 #include "worker/library/card_asks.h"
+#include "worker/library/group.h"
 #include "worker/rank/door_thread.h"
 #include "worker/rank/rank_manifest.h"
 
@@ -57,6 +60,9 @@ class TensorSession {
   // Of a tensor that is mapped.
   Result<std::unique_ptr<tensor::Pull>> map(const std::string& mesh, const std::string& publication,
                                             const std::string& tensor);
+  // This rank is one of them. Returns when all of them have called for it.
+  Result<std::unique_ptr<Group>> meet(const std::string& name, const std::vector<GroupWish>& wishes,
+                                      const Group::Options& options);
 
  private:
   // A pull that hears of failures.
@@ -82,9 +88,12 @@ class TensorSession {
   void came(const DoorThread::Connection& connection);
   void heard(DoorClient::Heard& heard);
   void failed(const PostFailure& failure);
+  void tell_owner(const RosterFailure& failure);
   static PostCard card_message(const tensor::OwnerThread& owner);
   Result<PostWelcome> welcome();
   Status begin_to_serve(const PostWelcome& welcome, std::uint32_t gang);
+  // The same, and this host's post has the card; how large a gang of this rank's mesh is.
+  Result<std::uint32_t> serve(const PostWelcome& post);
 
   const RankPlace place_;
   const tensor::LinkWays ways_;
@@ -95,6 +104,8 @@ class TensorSession {
   std::mutex mutex_;
   std::optional<PostCard> card_;  // that each post is told
   std::vector<Listener> listeners_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, RosterFailure> failures_;  // by mesh and first rank, the newest
+  std::vector<std::string> mesh_names_;                                        // once there is an owner
   std::set<std::string> said_;
   std::unique_ptr<tensor::OwnerThread> owner_;
   std::unique_ptr<DoorThread> door_;  // last: its thread uses the others

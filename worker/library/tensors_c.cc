@@ -14,12 +14,9 @@
 
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
+#include "worker/library/c_words.h"
 #include "worker/library/tensor_session.h"
 #include "worker/library/tensor_words.h"
-
-struct monarch_tensors_session {
-  std::unique_ptr<monarch::TensorSession> is;
-};
 
 struct monarch_tensors_publisher {
   monarch::TensorSession* session = nullptr;
@@ -36,21 +33,9 @@ struct monarch_tensors_pull {
 namespace {
 
 using namespace monarch;
+using monarch::code_of;
+using monarch::fail;
 using monarch::tensor::Extents;
-
-int code_of(const Error& error) {
-  switch (error.code) {
-    case ErrorCode::kInvalid:
-    case ErrorCode::kNotFound: return MONARCH_TENSORS_INVALID;
-    case ErrorCode::kBusy: return MONARCH_TENSORS_NO_ROOM;
-    case ErrorCode::kGone: return MONARCH_TENSORS_PEER_GONE;
-    case ErrorCode::kTimeout: return MONARCH_TENSORS_TIMEOUT;
-    case ErrorCode::kUnsupported: return MONARCH_TENSORS_UNSUPPORTED;
-    case ErrorCode::kDevice: return MONARCH_TENSORS_DEVICE;
-    case ErrorCode::kInternal: break;
-  }
-  return MONARCH_TENSORS_INTERNAL;
-}
 
 int code_of(tensor::PullEnd how) {
   switch (how) {
@@ -67,26 +52,6 @@ int code_of(tensor::PullEnd how) {
   return MONARCH_TENSORS_INTERNAL;
 }
 
-template <std::size_t N>
-void put_text(char (&to)[N], const std::string& text) {
-  const std::size_t size = std::min(text.size(), N - 1);
-  std::memcpy(to, text.data(), size);
-  to[size] = '\0';
-}
-
-int fail(monarch_tensors_error_v1* to, int code, const std::string& words) {
-  if (to != nullptr && to->struct_size >= sizeof *to) {
-    to->code = code;
-    to->rank = -1;
-    to->generation = 0;
-    to->lane[0] = '\0';
-    put_text(to->text, words);
-  }
-  return code;
-}
-
-int fail(monarch_tensors_error_v1* to, const Error& error) { return fail(to, code_of(error), error.message); }
-
 int fail(monarch_tensors_error_v1* to, const tensor::PullFailure& failure) {
   const int code = fail(to, code_of(failure.how), failure.text);
   if (to == nullptr || to->struct_size < sizeof *to) return code;
@@ -96,10 +61,6 @@ int fail(monarch_tensors_error_v1* to, const tensor::PullFailure& failure) {
   return code;
 }
 
-int done(monarch_tensors_error_v1* to, const Status& status) {
-  return status.ok() ? MONARCH_TENSORS_OK : fail(to, status.error());
-}
-
 struct Part {
   tensor::TensorKind tensor;
   tensor::Box box;
@@ -107,14 +68,6 @@ struct Part {
   int device = tensor::kHostMemory;
   std::uint64_t stream = 0;
 };
-
-// What its caller has filled, who may have been built with an earlier header: the other fields are 0.
-template <class Struct>
-Struct as_far_as_filled(const Struct& given) {
-  Struct all{};
-  std::memcpy(&all, &given, std::min<std::size_t>(given.struct_size, sizeof all));
-  return all;
-}
 
 // DLPack's codes of devices (dlpack.h).
 constexpr std::int32_t kDlCpu = 1;
@@ -183,20 +136,6 @@ Result<Part> read_part(const TensorSession& session, const monarch_tensors_part_
 Status put(tensor::Publisher& publisher, const Part& part, const char* data) {
   if (part.device == tensor::kHostMemory) return publisher.put(part.tensor, part.box, data, part.strides);
   return publisher.put_device(part.tensor, part.box, {data, {part.device, part.stream}}, part.strides);
-}
-
-// What needs more than the process has is no reason to end it.
-template <class Run>
-int guarded(monarch_tensors_error_v1* error, const Run& run) {
-  try {
-    return run();
-  } catch (const std::exception& thrown) {
-    return fail(error, MONARCH_TENSORS_NO_ROOM, thrown.what());
-  }
-}
-
-Duration milliseconds_or(std::int64_t given, Duration otherwise) {
-  return given < 0 ? otherwise : Duration::milliseconds(given);
 }
 
 // Once for each way that it takes.

@@ -1,5 +1,5 @@
-// Groups of ranks that are all in this process: owners' threads and links are the real ones, and what the posts of a job
-// would tell is told by the test.
+// Groups of ranks that are all in this process: owners' threads and links are the real ones, and what the posts of a
+// job would tell is told by the test.
 
 #include <gtest/gtest.h>
 #include <poll.h>

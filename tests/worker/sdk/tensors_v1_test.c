@@ -17,5 +17,12 @@ _Static_assert(sizeof(monarch_tensors_pulled_v1) == 56, "pulled");
 _Static_assert(offsetof(monarch_tensors_pulled_v1, by_verbs) == 48, "pulled.by_verbs");
 _Static_assert(sizeof(monarch_tensors_mapped_v1) == 96, "mapped");
 _Static_assert(offsetof(monarch_tensors_mapped_v1, size) == 32, "mapped.size");
+_Static_assert(sizeof(monarch_tensors_members_v1) == 24, "members");
+_Static_assert(sizeof(monarch_tensors_meet_v1) == 56, "meet");
+_Static_assert(offsetof(monarch_tensors_meet_v1, offer_bytes) == 48, "meet.offer_bytes");
+_Static_assert(sizeof(monarch_tensors_group_v1) == 56, "group");
+_Static_assert(offsetof(monarch_tensors_group_v1, offer_bytes) == 48, "group.offer_bytes");
+_Static_assert(sizeof(monarch_tensors_member_v1) == 24, "member");
+_Static_assert(offsetof(monarch_tensors_member_v1, mesh) == 16, "member.mesh");
 
 int main(void) { return MONARCH_TENSORS_ABI_V1 == 1 ? 0 : 1; }

@@ -181,6 +181,74 @@ int monarch_tensors_pull_mapped(monarch_tensors_pull* pull, monarch_tensors_mapp
 const char* monarch_tensors_pull_describe(monarch_tensors_pull* pull);
 void monarch_tensors_pull_free(monarch_tensors_pull* pull);
 
+/* ---- Groups: ranks of several meshes that meet under a name, and hear when one of them is lost. The first of their
+ * list holds the group, and a port for a store; all have to call for the same list. An epoch ends when a member ends,
+ * leaves or calls again: then it is lost to all others, and the next call of all is the next epoch. */
+
+typedef struct monarch_tensors_group monarch_tensors_group;
+
+/* Ranks of a mesh; the rank in the group is the place in the list. */
+typedef struct monarch_tensors_members_v1 {
+  uint32_t struct_size;
+  uint32_t count; /* 0: all ranks of the mesh */
+  const char* mesh;
+  const uint32_t* ranks;
+} monarch_tensors_members_v1;
+
+typedef struct monarch_tensors_meet_v1 {
+  uint32_t struct_size;
+  uint32_t members_count;
+  const char* name; /* 1 to 128 bytes */
+  const monarch_tensors_members_v1* members;
+  int64_t timeout_ms;   /* < 0: none */
+  int64_t notice_ms;    /* between two lines that name who is missing; < 0: 30 s */
+  const void* offer;    /* bytes that the first member gives all of the epoch; those of others are not looked at */
+  uint64_t offer_bytes; /* MONARCH_TENSORS_OFFER at most */
+} monarch_tensors_meet_v1;
+
+enum { MONARCH_TENSORS_OFFER = 1024 };
+
+/* Returns once all members have called, from any thread of theirs, with the same list. INVALID: the list is none, lacks
+ * this rank, or is another one than those of others, which is said to all of them; TIMEOUT: the text says who has not
+ * called; PEER_GONE: the first member has ended and does not come back. Who calls has left the epoch that it was in. */
+int monarch_tensors_group_meet(monarch_tensors_session* session, const monarch_tensors_meet_v1* options,
+                               monarch_tensors_group** group, monarch_tensors_error_v1* error);
+
+typedef struct monarch_tensors_group_v1 {
+  uint32_t struct_size;
+  uint32_t rank; /* of this member */
+  uint32_t size;
+  uint32_t port;       /* that the first member's process holds, bound and not listened at, within network.ports */
+  uint64_t generation; /* of the first member; with `epoch` it is greater than that of any epoch before */
+  uint64_t epoch;      /* counted in that generation */
+  const char*
+      address; /* of the first member's host, numeric, for others; this and `offer` are valid as the handle is */
+  const void* offer;
+  uint64_t offer_bytes;
+} monarch_tensors_group_v1;
+
+void monarch_tensors_group_info(monarch_tensors_group* group, monarch_tensors_group_v1* info);
+
+typedef struct monarch_tensors_member_v1 {
+  uint32_t struct_size;
+  uint32_t rank; /* within its mesh */
+  uint64_t generation;
+  const char* mesh; /* valid until the next call for a member of this group */
+} monarch_tensors_member_v1;
+
+/* INVALID: there is no such one. One thread's at a time. */
+int monarch_tensors_group_member(monarch_tensors_group* group, uint32_t index, monarch_tensors_member_v1* member,
+                                 monarch_tensors_error_v1* error);
+
+/* OK while the epoch is not lost, else PEER_GONE with why: "generator/2 is lost: …". It waits for nothing. */
+int monarch_tensors_group_check(monarch_tensors_group* group, monarch_tensors_error_v1* error);
+/* PEER_GONE as soon as it is lost; TIMEOUT: it is not, within that time (< 0: no limit); CANCELLED: it was left. */
+int monarch_tensors_group_wait_lost(monarch_tensors_group* group, int64_t timeout_ms, monarch_tensors_error_v1* error);
+/* The epoch is lost to all others. Whoever waits for its loss returns; the handle is still to be freed. */
+void monarch_tensors_group_leave(monarch_tensors_group* group);
+/* Leaves it. No other call of it is under way. */
+void monarch_tensors_group_free(monarch_tensors_group* group);
+
 #ifdef __cplusplus
 }
 #endif
