@@ -21,7 +21,8 @@ NAME = r"monarch_run-(\d+\.\d+\.\d+)-py3-none-manylinux_2_36_\w+\.whl"
 PARTS = ["{data}/scripts/monarch", "{data}/data/libexec/monarch/monarch-worker", "{data}/data/share/man/man1/monarch.1",
          "{data}/data/share/man/man7/monarch-python.7", "{data}/data/share/monarch/python/monarch/actor.py", "monarch/__init__.py",
          "monarch/actor.py", "monarch/_embedded/cloudpickle/__init__.py", "monarch_rank.py", "monarch_tensors.py",
-         "monarch_tensors_devices.py", "monarch_tensors_memory.py", "{info}/METADATA", "{info}/WHEEL", "{info}/RECORD", "{info}/licenses/LICENSE",
+         "monarch_tensors_devices.py", "monarch_tensors_groups.py",
+         "monarch_tensors_memory.py", "{info}/METADATA", "{info}/WHEEL", "{info}/RECORD", "{info}/licenses/LICENSE",
          "{info}/licenses/libzmq3-dev"]
 # Its own function and a lambda travel by value, which takes cloudpickle.
 PROGRAM = """

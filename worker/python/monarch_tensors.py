@@ -39,7 +39,7 @@ import monarch_tensors_memory as _memory
 from monarch_tensors_memory import Invalid, TensorError, Unsupported
 
 __all__ = ["Cancelled", "Device", "Ended", "Internal", "Invalid", "NoRoom", "NotCovered", "PeerGone", "Pull", "Pulled", "Publisher",
-           "Source", "TensorError", "Timeout", "Unreachable", "Unsupported", "Version", "publisher", "source", "split"]
+           "Source", "TensorError", "Timeout", "Unreachable", "Unsupported", "Version", "group", "publisher", "source", "split"]
 
 _ABI = 1
 _OK = 0
@@ -660,3 +660,17 @@ class Source:
 def source(mesh, name):
     """The publication `name` of mesh `mesh`."""
     return Source(mesh, name)
+
+
+# ---- Groups.
+
+
+def group(name, members, timeout=None):
+    """A Group (monarch_tensors_groups): this rank and others, once all of them have called for it.
+
+        group = tensors.group("sync", {"trainer": [0], "generator": "all"}, timeout=60)
+
+    members: ranks of each mesh, in the order of their ranks in the group; the first one holds it. All say the same.
+    timeout: seconds; Timeout says who has not called. Who calls again has left the epoch before, and the others hear."""
+    from monarch_tensors_groups import Group  # it needs what is here
+    return Group(name, members, timeout)

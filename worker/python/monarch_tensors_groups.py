@@ -1,0 +1,238 @@
+"""Groups of ranks across the meshes of a job: who meets, where a store for them can be, and that one of them is lost.
+
+    group = tensors.group("sync", {"trainer": [0], "generator": "all"}, timeout=60)     # every member calls it
+    pg = torch.distributed.ProcessGroupNCCL(group.store(), group.rank, group.size)
+    group.on_lost(pg.abort)
+    ...
+    group.check()                       # raises PeerGone once a member has ended; the next group() of all is the next epoch
+
+monarch-tensors(7) has all of it. What is imported of PyTorch is imported by store() alone.
+"""
+
+import collections
+import ctypes
+import ipaddress
+import os
+import socket
+import sys
+import threading
+import time
+import traceback
+
+import monarch_tensors as _tensors
+import monarch_tensors_memory as _memory
+from monarch_tensors_memory import Invalid
+
+__all__ = ["Group", "Member"]
+
+NOTICE_S = 30           # between two lines that name who is missing
+_STORE_TRY_S = 2        # that a store is waited for before it is looked whether the group is lost
+_STORE_TIMEOUT_S = 300  # PyTorch's own
+
+Member = collections.namedtuple("Member", ["mesh", "rank", "generation"])
+
+
+class _Members(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_uint32), ("count", ctypes.c_uint32), ("mesh", ctypes.c_char_p),
+                ("ranks", ctypes.POINTER(ctypes.c_uint32))]
+
+
+class _Meet(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_uint32), ("members_count", ctypes.c_uint32), ("name", ctypes.c_char_p),
+                ("members", ctypes.POINTER(_Members)), ("timeout_ms", ctypes.c_int64), ("notice_ms", ctypes.c_int64),
+                ("offer", ctypes.c_void_p), ("offer_bytes", ctypes.c_uint64)]
+
+
+class _Info(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_uint32), ("rank", ctypes.c_uint32), ("size", ctypes.c_uint32), ("port", ctypes.c_uint32),
+                ("generation", ctypes.c_uint64), ("epoch", ctypes.c_uint64), ("address", ctypes.c_char_p),
+                ("offer", ctypes.c_void_p), ("offer_bytes", ctypes.c_uint64)]
+
+
+class _Member(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_uint32), ("rank", ctypes.c_uint32), ("generation", ctypes.c_uint64),
+                ("mesh", ctypes.c_char_p)]
+
+
+def _wish(mesh, ranks):
+    """The library's word for ranks of a mesh."""
+    wish = _tensors._made(_Members, mesh=_memory.name_bytes(mesh, "a mesh's name"))
+    if isinstance(ranks, str) and ranks == "all":
+        return wish
+    if isinstance(ranks, (str, bytes)):
+        raise Invalid("the ranks of %s are %r, and not \"all\" or numbers" % (mesh, ranks))
+    indices = _memory.extents((ranks,) if isinstance(ranks, int) else ranks, "a rank of %s" % mesh)
+    if not indices:
+        raise Invalid("no rank of %s is named: leave it out, or say \"all\"" % mesh)
+    wish.count = len(indices)
+    wish.ranks = (ctypes.c_uint32 * len(indices))(*(min(index, 2 ** 32 - 1) for index in indices))
+    return wish
+
+
+def _is_at(peer, address, port):
+    """Whether that is the other end of a connection to this address, by IPv4 in IPv6 as well."""
+    if not isinstance(peer, tuple) or peer[1] != port:
+        return False
+    host = ipaddress.ip_address(peer[0].split("%")[0])
+    return (getattr(host, "ipv4_mapped", None) or host) == ipaddress.ip_address(address.split("%")[0])
+
+
+class Group:
+    """This rank in one epoch of a group.
+
+    rank, size: its place, and of how many. epoch: (generation of the first member, count), greater than any before.
+    members: a list of Member(mesh, rank, generation). address, port: of the first member's host; the port is held by its
+    process, within network.ports, and nobody listens at it: what sets SO_REUSEADDR can, in that process.
+
+    The end of it, or of its block, leaves the epoch, which is lost to the others then. One that is forgotten leaves as
+    well, but where it has an on_lost() or a store()."""
+
+    def __init__(self, name, members, timeout=None):
+        self._session = _tensors._session.use()
+        self._lock = threading.Lock()
+        self._calls = []
+        self._watcher = None
+        self._store = None
+        self._closed = False
+        self._handle = None
+        if not hasattr(members, "items"):
+            raise Invalid("the members of a group are a %s, and not a dict of mesh and ranks" % type(members).__name__)
+        wishes = [_wish(mesh, ranks) for mesh, ranks in members.items()]
+        options = _tensors._made(_Meet, members_count=len(wishes), name=_memory.name_bytes(name, "a group's name"),
+                                 members=(_Members * max(len(wishes), 1))(*wishes), notice_ms=int(NOTICE_S * 1000),
+                                 timeout_ms=_tensors._milliseconds(timeout, "timeout"))
+        handle = ctypes.c_void_p()
+        self._session.call("group_meet", self._session.handle, ctypes.byref(options), ctypes.byref(handle))
+        self._handle = handle
+        info = _tensors._made(_Info)
+        self._session.tell("group_info", handle, ctypes.byref(info))
+        self.name = name
+        self.rank = info.rank
+        self.size = info.size
+        self.epoch = (info.generation, info.epoch)
+        self.address = info.address.decode()
+        self.port = info.port
+        self.members = [self._member(index) for index in range(info.size)]
+
+    def _member(self, index):
+        member = _tensors._made(_Member)
+        self._session.call("group_member", self._handle, ctypes.c_uint32(index), ctypes.byref(member))
+        return Member(member.mesh.decode(), member.rank, member.generation)
+
+    def __repr__(self):
+        return "Group(%r, rank=%d, size=%d, epoch=%r)" % (self.name, self.rank, self.size, self.epoch)
+
+    @property
+    def lost(self):
+        """Why the epoch has ended, as text; None while it has not."""
+        try:
+            self.check()
+        except _tensors.PeerGone as error:
+            return str(error)
+        return None
+
+    def check(self):
+        """Raises PeerGone once the epoch is lost. It waits for nothing."""
+        with self._lock:
+            if self._closed:
+                raise Invalid("it is closed")
+            self._session.call("group_check", self._handle)
+
+    def on_lost(self, call):
+        """Calls it once the epoch is lost, on a thread of the group's own: at once, if it is lost already. Not where this
+        rank has left it before."""
+        with self._lock:
+            if self._closed:
+                raise Invalid("it is closed")
+            self._calls.append(call)
+            if self._watcher is None:
+                self._watcher = threading.Thread(target=self._watch, name="monarch group", daemon=True)
+                self._watcher.start()
+
+    def _watch(self):
+        lost = False
+        try:
+            self._session.call("group_wait_lost", self._handle, ctypes.c_int64(-1))
+        except _tensors.PeerGone:
+            lost = True
+        except _tensors.TensorError:
+            pass  # it was left
+        while True:
+            with self._lock:
+                if not lost or not self._calls:
+                    self._watcher = None  # who comes later has a thread of his own
+                    if self._closed:
+                        self._free()
+                    return
+                call = self._calls.pop(0)
+            try:
+                call()
+            except Exception:
+                print("monarch: a call of on_lost() of group %s has failed:" % self.name, file=sys.stderr)
+                traceback.print_exc()
+
+    def store(self, timeout=_STORE_TIMEOUT_S):
+        """A torch.distributed.TCPStore of the group, which the first member's process has; one and the same in each call.
+        It serves the default group (init_process_group(store=…)), and groups beside it. Once the epoch is lost it ends:
+        what waits for it, as a group that is being made, raises. timeout: seconds, of it and of what it does."""
+        if self._store is None:
+            self._store = self._open_store(_tensors._milliseconds(timeout, "timeout") / 1000.0)
+            self.on_lost(self._end_store)
+        return self._store
+
+    def _end_store(self):
+        """PyTorch cannot end a wait for a store: the end of its connections does."""
+        for name in os.listdir("/proc/self/fd"):
+            try:
+                if os.readlink("/proc/self/fd/" + name).startswith("socket:"):
+                    with socket.socket(fileno=os.dup(int(name))) as one:
+                        if _is_at(one.getpeername(), self.address, self.port):
+                            one.shutdown(socket.SHUT_RDWR)
+            except (OSError, ValueError):
+                pass  # it is none of TCP, or was closed meanwhile
+
+    def _open_store(self, timeout):
+        import datetime
+        from torch.distributed import TCPStore
+        until = time.monotonic() + timeout
+        while True:
+            self.check()
+            wait = datetime.timedelta(seconds=min(_STORE_TRY_S, timeout))
+            try:
+                store = TCPStore(self.address, self.port, self.size, self.rank == 0, wait, wait_for_workers=False)
+                store.set_timeout(datetime.timedelta(seconds=timeout))
+                return store
+            except (RuntimeError, OSError) as error:  # of PyTorch: also where nobody listens there yet
+                self.check()
+                if self.rank == 0:
+                    raise
+                if time.monotonic() >= until:
+                    raise _tensors.Timeout("no store of group %s at %s port %d within %g s: %s" %
+                                           (self.name, self.address, self.port, timeout, str(error).splitlines()[0]))
+
+    def close(self):
+        """Leaves the epoch."""
+        with self._lock:
+            if self._closed or self._handle is None:
+                return
+            self._closed = True
+            self._store = None
+            self._session.tell("group_leave", self._handle)
+            if self._watcher is None:
+                self._free()  # else the watcher does, once it has returned
+
+    def _free(self):
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            self._session.tell("group_free", handle)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.close()
+        return False
+
+    def __del__(self):
+        if getattr(self, "_handle", None) is not None:
+            self.close()
