@@ -18,7 +18,6 @@ MemberActions GroupMemberCore::step(const MemberEvent& event, Instant now) {
 
 void GroupMemberCore::on(const member_event::Call& /*event*/) {
   pause_ = kFirstPause;
-  lost_by_.reset();
   if (linked_) return say();
   ask();
 }
@@ -127,6 +126,8 @@ void GroupMemberCore::end_link() {
 void GroupMemberCore::lose(std::optional<std::uint32_t> member, const std::string& why) {
   phase_ = Phase::kLost;
   lost_by_ = member;
+  lost_at_ = now_;
+  has_cause_ = false;
   out_.emplace_back(member_action::Lost{why});
   if (member && verdicts_.contains(*member)) look_at_verdict(*member);
 }
@@ -134,10 +135,11 @@ void GroupMemberCore::lose(std::optional<std::uint32_t> member, const std::strin
 // A verdict on an earlier process than that of the epoch says nothing of it.
 void GroupMemberCore::look_at_verdict(std::uint32_t member) {
   const Verdict& verdict = verdicts_.at(member);
-  const bool is_known = phase_ == Phase::kIn || (phase_ == Phase::kLost && lost_by_ == member);
-  if (!is_known || verdict.generation < meeting_.generations.at(member)) return;
+  const bool lacks_cause = phase_ == Phase::kLost && !has_cause_ && (lost_by_ == member || now_ - lost_at_ <= kAtOnce);
+  if (phase_ != Phase::kIn && !lacks_cause) return;
+  if (verdict.generation < meeting_.generations.at(member)) return;
   phase_ = Phase::kLost;
-  lost_by_.reset();
+  has_cause_ = true;
   out_.emplace_back(member_action::Lost{text(options_.members.at(member).name(), " is lost: ", verdict.cause)});
 }
 

@@ -9,7 +9,8 @@
 //
 // An epoch is lost by the word of the first, by the end of the link to it, and by the roster's verdict, whichever comes
 // first. A verdict is remembered: an epoch that was answered with one whom it is on is lost at once. Where the words
-// name no cause, and the verdict comes later, they become those.
+// name no cause, and the verdict comes later, they become those: also one on another member, if it comes at once, since
+// who hears of that first calls again and is what the others hear of.
 //
 // Thread: a value of the owner's; pure.
 
@@ -107,6 +108,7 @@ class GroupMemberCore {
 
   static constexpr Duration kFirstPause = Duration::milliseconds(5);
   static constexpr Duration kLongestPause = Duration::milliseconds(500);
+  static constexpr Duration kAtOnce = Duration::milliseconds(250);
 
   MemberActions step(const MemberEvent& event, Instant now);
   Instant next_due() const { return phase_ == Phase::kPausing ? again_at_ : Instant::never(); }
@@ -147,8 +149,10 @@ class GroupMemberCore {
   bool linked_ = false;
   std::uint64_t linked_to_ = 0;  // that generation of the first, or dialed; 0: none
   std::uint64_t number_ = 0;
-  GroupMeeting meeting_;                  // of the epoch that it is in, or was
-  std::optional<std::uint32_t> lost_by_;  // whom nobody has named a cause for
+  GroupMeeting meeting_;  // of the epoch that it is in, or was
+  std::optional<std::uint32_t> lost_by_;
+  Instant lost_at_;
+  bool has_cause_ = false;  // of the loss
   std::map<std::uint32_t, Verdict> verdicts_;
   Instant again_at_;
   Duration pause_ = kFirstPause;

@@ -272,9 +272,18 @@ TEST(GroupMemberCore, NamesTheCauseOnceTheRosterDoes) {
   Member member;
   member.join({3, 5, 5, 5});
   member.step(member_event::EpochLost{{3, 8}, 3, "the connection to generator/2 ended"});
+  member.now = at(251);
   EXPECT_TRUE(member.step(member_event::Failed{generator(0), 5, "exit 2"}).empty()) << "it has ended with another";
   EXPECT_EQ(lost_texts(member.step(member_event::Failed{generator(2), 5, "exit 1"})),
             Texts{"generator/2 is lost: exit 1"});
+  Member at_once;
+  at_once.join({3, 5, 5, 5});
+  at_once.step(member_event::EpochLost{{3, 8}, 3, "generator/2 has called for the next epoch"});
+  at_once.now = at(250);
+  EXPECT_EQ(lost_texts(at_once.step(member_event::Failed{generator(0), 5, "exit 2"})),
+            Texts{"generator/0 is lost: exit 2"})
+      << "which is why the other one has called";
+  EXPECT_TRUE(at_once.step(member_event::Failed{generator(2), 5, "exit 1"}).empty()) << "it has a cause";
   Member before;
   before.step(member_event::Failed{generator(2), 4, "exit 3"});
   before.join({3, 5, 5, 5});
