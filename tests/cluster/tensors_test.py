@@ -1,7 +1,9 @@
 """Tensors between hosts that are reached over SSH, and have nothing of ours."""
 
+import datetime
 import json
 import os
+import re
 import shutil
 
 import cluster
@@ -75,6 +77,32 @@ class Tensors(tensor_jobs.PullsTheExample, cluster.ClusterTest):
         run.wait_for_out("seen")
         run.wait(60)
         self.assertEqual((run.status, run.out), (0, "first 1 {1}\nnext 2 {2}\nseen {2}\n"), run)
+        self.assert_nothing_left(ALONE_S)
+
+    def test_a_group_whose_hosts_lose_their_cables(self):
+        """That of a member and that of the first: the others hear of it at the verdict, and meet the one on the spare."""
+        w = self.world(5)
+        self.needs_ssh()
+        program = {"program": ["python3", "group_ranks.py", "cables"], "gang": "each"}
+        run = self.start("run", "--no-prefix", self.spec(json.dumps({
+            "version": 1, "job": "group", "launch": {"ssh": {"hosts": [h.name for h in w.hosts], "spares": 2}},
+            "workspace": self.tree(os.path.join(os.path.dirname(RANKS), "group_ranks.py")),
+            "supervision": {**FAST, "orphan_ttl": "4s"}, "tensors": {"transports": ["tcp"]},
+            "meshes": {"trainer": {"dims": {"host": 1}, **program}, "generator": {"dims": {"host": 2}, **program}}})))
+        for host, epoch in (("h3", "1.1"), ("h1", "1.2")):
+            harness.wait_for(lambda: run.out.count(f" {epoch}\n") == 3, lambda: f"epoch {epoch}: {run!r}", 30)
+            w[host].unplug()
+            harness.wait_for(lambda: run.err.count(" host.lost ") == (1 if host == "h3" else 2), lambda: f"the loss of {host}: {run!r}", 30)
+        run.wait(60)
+        self.assertEqual(run.status, 0, run)
+        lost = {host: when for when, host in re.findall(r"(?m)^(\S+) error host.lost (\w+): ", run.err)}
+        heard = sorted(re.findall(r"(?m)^heard (\S+) (\S+) \S+ is lost: .*host (\w+) was lost: ", run.out))
+        self.assertEqual(sorted((who, host) for who, _, host in heard),
+                         [("generator/0", "h1"), ("generator/0", "h3"), ("generator/1", "h1"), ("trainer/0", "h3")], run)
+        for who, when, host in heard:
+            verdict = datetime.datetime.fromisoformat(lost[host].replace("Z", "+00:00")).timestamp()
+            self.assertLess(float(when) - verdict, 1, (who, run))
+        self.assertEqual(run.out.count(" 2.1\n"), 3, run)
         self.assert_nothing_left(ALONE_S)
 
 

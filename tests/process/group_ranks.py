@@ -185,5 +185,19 @@ def quickly(rounds, folder):
             say("heard", json.dumps({"who": ME, "turn": turn, "s": call.at - float(file.read()), "meet": meets[-1]}))
 
 
+def cables():
+    """Until the first member is one on a spare: who lives says by the clock of the wall when it heard of each loss."""
+    while True:
+        group = meet(60)
+        call = Hang(group)
+        say("met", ME, "%d.%d" % group.epoch)
+        if group.epoch[0] > 1:
+            return
+        call()
+        heard = time.time()
+        time.sleep(0.3)  # what is told first need not name the cause
+        say("heard", ME, "%.3f" % heard, group.lost)
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](*sys.argv[2:])
