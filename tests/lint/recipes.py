@@ -11,7 +11,7 @@ import re
 
 from run_lint import Skip
 
-MOST_BYTES = {"ARCHITECTURE.md": 24_576, "README.md": 13_312}
+MOST_BYTES = {"ARCHITECTURE.md": 25_088, "README.md": 14_336}
 COLUMNS = 120
 # Whose paths are looked for. README.md and CONTRIBUTING.md name files of a build and of the user's, too.
 PAGES = re.compile(r"ARCHITECTURE\.md|SECURITY\.md|tests/FAULTS\.md|.+/README\.md")
@@ -35,7 +35,7 @@ PLANTS = [
     ("cli/README.md", "`other.cc`\n", "there is no other.cc"),
     ("cli/README.md", "[there](gone.md)\n", "leads to no file: gone.md"),
     ("ARCHITECTURE.md", "word\n" * 4_916, "24580 bytes, more than 24576"),
-    ("README.md", "word\n" * 2_663, "13315 bytes, more than 13312"),
+    ("README.md", "word\n" * 2_868, "14340 bytes, more than 14336"),
     ("cli/README.md", "word " * 24 + "w\n", "121 columns"),
     ("cli/late.cc", "int a;  // " + "word " * 22 + "\n", "121 columns"),
 ]
