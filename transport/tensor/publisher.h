@@ -21,7 +21,7 @@
 #include "transport/base/result.h"
 #include "transport/base/time.h"
 #include "transport/tensor/core/index.h"
-#include "transport/tensor/device_puts.h"
+#include "transport/tensor/cuda/device_puts.h"
 #include "transport/tensor/owner_thread.h"
 #include "transport/tensor/publication.h"
 

@@ -16,8 +16,8 @@
 
 #include "tests/cuda/fake_gpu.h"
 #include "tests/transport/tensor/tensor_gang.h"
+#include "transport/tensor/cuda/device_destination.h"
 #include "transport/tensor/cuda/load.h"
-#include "transport/tensor/device_destination.h"
 
 namespace monarch::tensor {
 

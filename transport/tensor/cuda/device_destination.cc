@@ -1,11 +1,11 @@
-#include "transport/tensor/device_destination.h"
+#include "transport/tensor/cuda/device_destination.h"
 
 #include <cstdlib>
 #include <new>
 #include <utility>
 
 #include "transport/base/text.h"
-#include "transport/tensor/kept_for_ever.h"
+#include "transport/tensor/cuda/kept_for_ever.h"
 
 namespace monarch::tensor {
 

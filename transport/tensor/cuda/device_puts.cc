@@ -1,4 +1,4 @@
-#include "transport/tensor/device_puts.h"
+#include "transport/tensor/cuda/device_puts.h"
 
 #include <algorithm>
 #include <thread>
@@ -6,7 +6,7 @@
 
 #include "transport/base/clock.h"
 #include "transport/base/text.h"
-#include "transport/tensor/kept_for_ever.h"
+#include "transport/tensor/cuda/kept_for_ever.h"
 
 namespace monarch::tensor {
 

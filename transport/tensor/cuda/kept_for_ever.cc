@@ -1,4 +1,4 @@
-#include "transport/tensor/kept_for_ever.h"
+#include "transport/tensor/cuda/kept_for_ever.h"
 
 #include <mutex>
 #include <utility>
