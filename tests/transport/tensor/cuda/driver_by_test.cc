@@ -158,6 +158,21 @@ TEST_F(CudaDriver, CopiesRowsBothWays) {
   }
 }
 
+TEST_F(CudaDriver, CopiesRowsBehindWhatTheirStreamDoesBefore) {
+  GpuMemory memory(64 * 48);
+  std::vector<char> host(64 * 32);
+  GpuStream own;
+  own.spin(20'000);
+  memory.fill(own.stream(), 'a');
+  const CudaCopy rows{
+      .host = host.data(), .device = memory.data(), .row = 16, .rows = 64, .host_pitch = 32, .device_pitch = 48};
+  make_pageable_late(true);
+  ASSERT_TRUE(cuda_->to_host(rows, own.stream()).ok());
+  memory.fill(own.stream(), 'b');
+  ASSERT_TRUE(settle(own.stream()).ok());
+  for (std::uint64_t row = 0; row < 64; ++row) ASSERT_EQ(std::string(&host[row * 32], 16), std::string(16, 'a'));
+}
+
 TEST_F(CudaDriver, CopiesRowsThatAreFurtherApartThanADeviceTakes) {
   GpuMemory memory(3 * 16);
   const std::string bytes = pattern_of(3 * 16, 5);
