@@ -14,9 +14,11 @@ import time
 import card_rows
 import gpu_driver
 import job_rows
+import nccl_rows
 import report
 
 FAKE = os.path.join("tests", "cuda")  # of a build
+FAKE_NCCL = os.path.join("tests", "nccl", "libnccl.so.2")
 
 
 def late(_number, _frame):
@@ -57,7 +59,8 @@ def main():
     said = report.Report()
     card = card_rows.Card(driver, size, times)
     jobs = job_rows.Jobs(wanted.build, path_of(wanted), wanted.fake, size)
-    rows = [(row, card) for row in card_rows.ROWS] + [(row, jobs) for row in job_rows.ROWS]
+    nccl = nccl_rows.Nccl(path_of(wanted), os.path.join(os.path.abspath(wanted.build), FAKE_NCCL) if wanted.fake else None)
+    rows = [(row, what) for rows, what in ((card_rows.ROWS, card), (job_rows.ROWS, jobs), (nccl_rows.ROWS, nccl)) for row in rows]
     print(f"1..{len(rows)}\n# {head}", flush=True)
     for number, (row, with_what) in enumerate(rows, 1):
         try:
