@@ -48,6 +48,7 @@ Result<std::unique_ptr<Publisher>> Publisher::open(OwnerThread& owner, Publicati
 }
 
 Publisher::~Publisher() {
+  abandon();
   if (!closed_) owner_.give(owner_order::Close{words_});
 }
 

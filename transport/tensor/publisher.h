@@ -33,7 +33,7 @@ class Publisher {
   static Result<std::unique_ptr<Publisher>> open(OwnerThread& owner, PublicationOptions options, CudaEnd cuda = {});
   Publisher(const Publisher&) = delete;
   Publisher& operator=(const Publisher&) = delete;
-  // It is published no more, whoever reads it.
+  // It is published no more, whoever reads it. Waits for GPUs that write a version which was not committed.
   ~Publisher();
 
   // Waits until the older slot may be written: for readers no longer than the owner's patience. kInvalid: such a

@@ -378,6 +378,21 @@ TEST_F(StagingTest, GivesUpByNameWhatDoesNotEnd) {
   }
 }
 
+// What is still written is nobody's, whichever version it is of; the driver ends a process that lets go of it.
+TEST_F(StagingTest, KeepsWhatIsWrittenWhenItsPublisherGoes) {
+  make_pageable_late(true);
+  for (const std::uint64_t version : {1U, 3U}) {
+    StagedOptions options;
+    options.ways = ways_of(0);
+    StagedGang gang(options);
+    for (std::uint64_t before = 1; before < version; ++before) gang.publish(before);
+    gang.stream(0).spin(200'000);
+    ASSERT_TRUE(gang.put(0, version).ok());
+    gang.gang().kill(0);
+    EXPECT_TRUE(gang.said().empty()) << gang.said().front();
+  }
+}
+
 // ---- What is refused.
 
 TEST_F(StagingTest, RefusesWhatMayNotBeCopied) {
