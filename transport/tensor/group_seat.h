@@ -30,6 +30,8 @@ class GroupSeat {
   const GroupMembers& members() const { return core_.members(); }
   std::uint64_t number() const { return core_.number(); }
   const GroupNewsPtr& news() const { return news_; }
+  // Another rank is to hold it, and has not answered yet.
+  bool calls_elsewhere() const { return !is_first() && core_.is_calling(); }
 
   // What was called before is over.
   void call(const GroupOffer& offer, GroupNewsPtr news);

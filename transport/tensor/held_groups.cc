@@ -22,8 +22,8 @@ bool RosterVerdicts::is_over(const GroupMember& member, std::uint64_t generation
   return of.mesh == member.mesh && member.rank - of.first < of.count && generation <= of.generation;
 }
 
-HeldGroups::HeldGroups(EventLoop& loop, OwnerServer& server, const RosterVerdicts& verdicts, TellOwn tell_own)
-    : loop_(loop), server_(server), verdicts_(verdicts), tell_own_(std::move(tell_own)) {
+HeldGroups::HeldGroups(EventLoop& loop, OwnerServer& server, const RosterVerdicts& verdicts, Own own)
+    : loop_(loop), server_(server), verdicts_(verdicts), own_(std::move(own)) {
   server_.meet(
       {.heard = [this](LinkNumber link, const HelloAsk& peer,
                        const StreamLink::Received& word) { heard(link, peer, word); },
@@ -65,6 +65,7 @@ void HeldGroups::heard(LinkNumber link, const HelloAsk& peer, const StreamLink::
                                            .number = word.frame.version.number,
                                            .members = std::move(*members),
                                            .offer = {}});
+  own_.called(peer.publication);
 }
 
 void HeldGroups::failed(const RosterVerdict& verdict) {
@@ -112,7 +113,7 @@ void HeldGroups::tidy(const std::string& name) {
 
 // Behind what others are told, in this order: who hears of an epoch here may end its process at once.
 void HeldGroups::tell_own(const std::string& name, MemberEvent event) {
-  loop_.defer(scope_.guard([this, name, event = std::move(event)] { tell_own_(name, event); }));
+  loop_.defer(scope_.guard([this, name, event = std::move(event)] { own_.tell(name, event); }));
 }
 
 void HeldGroups::perform(const std::string& name, const group_action::Answer& action) {

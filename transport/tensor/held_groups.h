@@ -63,16 +63,21 @@ class RosterVerdicts {
 
 class HeldGroups {
  public:
-  // What this rank hears as a member of that group.
-  using TellOwn = std::function<void(const std::string& name, const MemberEvent&)>;
+  // What is known of this rank as a member of that group.
+  struct Own {
+    std::function<void(const std::string& name, const MemberEvent&)> tell;
+    std::function<void(const std::string& name)> called;  // somebody has called here
+  };
 
-  HeldGroups(EventLoop& loop, OwnerServer& server, const RosterVerdicts& verdicts, TellOwn tell_own);
+  HeldGroups(EventLoop& loop, OwnerServer& server, const RosterVerdicts& verdicts, Own own);
   HeldGroups(const HeldGroups&) = delete;
   HeldGroups& operator=(const HeldGroups&) = delete;
   ~HeldGroups();
 
   // By this rank.
   void call(const std::string& name, std::uint64_t number, const GroupMembers& members, const GroupOffer& offer);
+  // Somebody has called here for that group.
+  bool is_called(const std::string& name) const { return held_.contains(name); }
   void leave(const std::string& name) { feed(name, group_event::Left{0}); }
   void failed(const RosterVerdict& verdict);
 
@@ -96,7 +101,7 @@ class HeldGroups {
   EventLoop& loop_;
   OwnerServer& server_;
   const RosterVerdicts& verdicts_;
-  const TellOwn tell_own_;
+  const Own own_;
   std::map<std::string, Held> held_;
   std::uint64_t count_ = 0;  // of epochs, of groups that are gone
   Scope scope_;

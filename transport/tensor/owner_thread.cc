@@ -30,7 +30,7 @@ class OwnerBody {
     auto server = OwnerServer::start(loop, std::move(place));
     Result<Card> said = server.ok() ? Result<Card>((*server)->card()) : Result<Card>(server.error());
     if (server.ok()) server_ = std::move(*server);
-    if (server_) held_ = std::make_unique<HeldGroups>(loop_, *server_, verdicts_, tell_own());
+    if (server_) held_ = std::make_unique<HeldGroups>(loop_, *server_, verdicts_, own());
     MONARCH_ASSERT(started->put(std::move(said)));
   }
 
@@ -43,11 +43,20 @@ class OwnerBody {
   }
 
  private:
-  HeldGroups::TellOwn tell_own() {
-    return [this](const std::string& name, const MemberEvent& event) {
-      const auto seat = seats_.find(name);
-      if (seat != seats_.end()) seat->second->hear(event);
-    };
+  HeldGroups::Own own() {
+    return {.tell =
+                [this](const std::string& name, const MemberEvent& event) {
+                  const auto seat = seats_.find(name);
+                  if (seat != seats_.end()) seat->second->hear(event);
+                },
+            .called = [this](const std::string& name) { look_who_is_first(name); }};
+  }
+
+  // Who takes this rank for the first of a group that it calls another for hears that both disagree, as this rank does.
+  void look_who_is_first(const std::string& name) {
+    const auto seat = seats_.find(name);
+    if (seat == seats_.end() || !seat->second->calls_elsewhere() || !held_->is_called(name)) return;
+    held_->call(name, seat->second->number(), seat->second->members(), {});
   }
 
   Publication* find(const PublisherWords& of) {
@@ -94,6 +103,7 @@ class OwnerBody {
     }
     seat->call(order.offer, order.news);
     calls_ = std::max(calls_, seat->number());
+    look_who_is_first(order.name);
   }
   void take(owner_order::FoundFirst& order) {
     for (const auto& [name, seat] : seats_) {

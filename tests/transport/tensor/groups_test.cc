@@ -43,7 +43,10 @@ class GroupOf {
     auto news = std::make_shared<GroupNews>();
     GroupOffer offer;
     if (member == 0) offer = {"127.0.0.1", 4'000, text("offer ", ++offers_)};
-    owners_.at(member)->give(owner_order::Meet{"sync", members.value_or(members_), member, offer, news});
+    const GroupMembers list = members.value_or(members_);
+    firsts_[news] = members_.find(list.at(0)).value();
+    const auto self = list.find(members_.at(member));
+    owners_.at(member)->give(owner_order::Meet{"sync", list, self.value(), offer, news});
     return news;
   }
   void give(std::uint32_t member, OwnerOrder order) { owners_.at(member)->give(std::move(order)); }
@@ -98,7 +101,7 @@ class GroupOf {
  private:
   void answer(std::uint32_t member, const GroupNewsPtr& news) {
     const GroupNews::Question question = news->told().question;
-    const OwnerThread* const first = owners_.at(0).get();
+    const OwnerThread* const first = owners_.at(firsts_.at(news)).get();
     if (question.number <= answered_[news] || !owners_.at(member)) return;
     if (first == nullptr || first->rank().generation <= question.since) return;
     answered_[news] = question.number;
@@ -112,6 +115,7 @@ class GroupOf {
   std::map<std::uint32_t, std::unique_ptr<OwnerThread>> owners_;
   std::map<std::uint32_t, GroupNewsPtr> calls_;  // the newest that is waited for
   std::map<GroupNewsPtr, std::uint64_t> answered_;
+  std::map<GroupNewsPtr, std::uint32_t> firsts_;
   int offers_ = 0;
 };
 
@@ -213,6 +217,27 @@ TEST(Groups, RefuseMembersThatDisagree) {
   group.all_meet(group.all_call());
 }
 
+TEST(Groups, RefuseMembersThatDisagreeOnWhoIsFirstWhicheverCallsFirst) {
+  for (const bool first_calls : {false, true}) {
+    GroupOf group(2);
+    GroupMembers other;
+    for (const std::uint32_t member : {1U, 0U, 2U}) ASSERT_TRUE(other.add(group.members().at(member)));
+    GroupNewsPtr first = first_calls ? group.call(1) : nullptr;
+    const GroupNewsPtr second = group.call(2, other);
+    if (!first_calls) {
+      const std::string missing = "generator/0, trainer/0 have not called";
+      EXPECT_EQ(group.waits(2, second, missing), missing);
+      first = group.call(1);
+    }
+    const std::string why =
+        "members disagree: generator/1 has generator/0, trainer/0, generator/1; generator/0 has trainer/0, "
+        "generator/0 to 1";
+    EXPECT_EQ(group.refused(2, second), why);
+    EXPECT_EQ(group.refused(1, first), why);
+    group.all_meet(group.all_call());
+  }
+}
+
 namespace {
 
 // Somebody with the first's card, who is linked as a member.
@@ -247,7 +272,6 @@ std::string end_of(StreamLink& link) {
 
 TEST(Groups, EndTheLinksOfWhoSaysWhatIsNone) {
   GroupOf group(2);
-  const GroupNewsPtr first = group.call(0);
   const auto said = [&](const LinkFrame& frame, const std::string& behind) {
     const auto link = linked_as(group.card(), {"generator", 0, 1});
     EXPECT_TRUE(link->send(frame, behind).ok());
@@ -262,6 +286,8 @@ TEST(Groups, EndTheLinksOfWhoSaysWhatIsNone) {
   EXPECT_EQ(said(meet, codec::encode(GroupCallWord{{{"generator", 0, 2}}})),
             "generator/0 calls trainer/0 for a group of generator/0 to 1, and one of both has no place in that");
   EXPECT_EQ(linked_as(group.card(), {"", 0, 0}), nullptr) << "who is no rank of the job";
+  const GroupNewsPtr first = group.call(0);
+  EXPECT_EQ(said(meet, codec::encode(GroupCallWord{{{"trainer", 0, 1}, {"trainer", 0, 1}}})), none);
   EXPECT_EQ(group.waits(0, first, "generator/0, generator/1 have not called"),
             "generator/0, generator/1 have not called");
 }

@@ -22,12 +22,12 @@ GroupActions GroupCore::step(const GroupEvent& event, Instant now) {
 }
 
 void GroupCore::on(const group_event::Call& event) {
-  if (!event.members.find(event.member) || event.members.at(0) != options_.first) {
+  const auto refuse = [&] {
     out_.emplace_back(
         group_action::Unfit{event.link, text(event.member.name(), " calls ", options_.first.name(), " for a group of ",
                                              event.members.text(), ", and one of both has no place in that")});
-    return;
-  }
+  };
+  if (!event.members.find(event.member)) return refuse();
   const CallId id{event.generation, event.number};
   CallId& newest = newest_[event.member];
   if (newest > id) return;
@@ -35,6 +35,7 @@ void GroupCore::on(const group_event::Call& event) {
   end_epoch(event.member, text(event.member.name(), " has called for the next epoch"));
   waiting_.erase(event.member);
   if (!agrees(event)) return;
+  if (event.members.at(0) != options_.first) return refuse();
   waiting_[event.member] = {.link = event.link,
                             .generation = event.generation,
                             .number = event.number,

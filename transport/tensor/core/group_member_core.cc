@@ -57,8 +57,7 @@ void GroupMemberCore::on(const member_event::LinkEnded& event) {
 }
 
 void GroupMemberCore::on(const member_event::Refused& event) {
-  const bool calls = phase_ == Phase::kDialing || phase_ == Phase::kCalling;
-  if (!calls) return on(member_event::LinkEnded{event.why});
+  if (!is_calling()) return on(member_event::LinkEnded{event.why});
   linked_ = is_first();
   linked_to_ = 0;
   phase_ = Phase::kNone;
@@ -93,6 +92,19 @@ void GroupMemberCore::on(const member_event::Failed& event) {
 
 void GroupMemberCore::on(const member_event::Tick& /*event*/) {
   if (phase_ == Phase::kPausing && now_ >= again_at_) ask();
+}
+
+bool GroupMemberCore::is_calling() const {
+  switch (phase_) {
+    case Phase::kAsking:
+    case Phase::kDialing:
+    case Phase::kPausing:
+    case Phase::kCalling: return true;
+    case Phase::kNone:
+    case Phase::kIn:
+    case Phase::kLost: break;
+  }
+  return false;
 }
 
 // ---- What it does.

@@ -44,7 +44,7 @@ struct Linked {};
 struct LinkEnded {  // or it could not be had
   std::string why;
 };
-struct Refused {  // by the first, whose link ends
+struct Refused {  // by the first, whose link ends; or by who takes this rank for the first
   std::string why;
 };
 struct Answered {
@@ -114,6 +114,8 @@ class GroupMemberCore {
   Instant next_due() const { return phase_ == Phase::kPausing ? again_at_ : Instant::never(); }
   std::uint64_t number() const { return number_; }
   const GroupMembers& members() const { return options_.members; }
+  // A call of it is not answered yet.
+  bool is_calling() const;
 
  private:
   enum class Phase : std::uint8_t { kNone, kAsking, kDialing, kPausing, kCalling, kIn, kLost };
