@@ -1,5 +1,5 @@
 // What others say of published tensors: whatever the bytes are, an index that is believed gives plans that stay within
-// what it says, and a card is one or none.
+// what it says, a card is one or none, and members of a group that are believed are each there once.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,10 +10,12 @@
 #include "tests/transport/tensor/core/shards_of.h"
 #include "transport/base/assert.h"
 #include "transport/tensor/core/card.h"
+#include "transport/tensor/core/group_core.h"
 #include "transport/tensor/core/hello.h"
 #include "transport/tensor/core/index.h"
 #include "transport/tensor/core/plan.h"
 #include "transport/tensor/frames.h"
+#include "transport/tensor/held_groups.h"
 #include "transport/tensor/verbs/queue_words.h"
 
 namespace {
@@ -43,6 +45,27 @@ void read_whole(const Index& index, std::uint32_t tensor) {
   MONARCH_ASSERT(copied == bytes);
 }
 
+// Whoever calls with them: the first of them, or the last, is answered or refused.
+void read_members(const GroupCallWord& word) {
+  const auto members = GroupMembers::read(word.members);
+  if (!members) return;
+  MONARCH_ASSERT(GroupMembers::read(members->runs()) == members && !members->text().empty());
+  for (const std::uint32_t index : {0U, members->size() / 2, members->size() - 1}) {
+    MONARCH_ASSERT(members->find(members->at(index)) == index);
+  }
+  GroupCore core({.first = members->at(0)});
+  for (const std::uint32_t index : {0U, members->size() - 1, members->size() - 1}) {
+    core.step(group_event::Call{.link = index,
+                                .member = members->at(index),
+                                .generation = 1,
+                                .number = 1,
+                                .members = *members,
+                                .offer = {}},
+              Instant());
+  }
+  MONARCH_ASSERT(members->size() > 2 || core.count() >= 1);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -62,6 +85,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto answer = answer_hello(ask, ask.owner, "secret", std::string(kNonceBytes, 'n'));
     MONARCH_ASSERT(!answer.ok() || ask.nonce.data == answer->nonce.data || prove_hello(ask, *answer, "secret").ok());
   }
+  GroupCallWord call;
+  codec::DecodeError uncalled;
+  if (codec::decode(input, call, uncalled, kGroupLimits)) read_members(call);
+  GroupMeetingWord meeting;
+  codec::DecodeError unanswered;
+  if (codec::decode(input, meeting, unanswered, kGroupLimits)) MONARCH_ASSERT(!codec::encode(meeting).empty());
   VerbsWord word;
   codec::DecodeError unmet;
   if (codec::decode(input, word, unmet)) {

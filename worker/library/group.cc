@@ -74,7 +74,8 @@ Result<tensor::GroupMembers> read_members(const std::string& name, const std::ve
         return no_group(text("group ", printable(name), ": ", member.name(), " is a member twice"));
       }
       if (!members.add(member)) {
-        return no_group(text("group ", printable(name), " has more than ", tensor::kMostMembers, " members"));
+        return no_group(text("group ", printable(name), " has more than ", tensor::kMostMembers,
+                             " members, or they are not in ", tensor::kMostMemberRuns, " rows of neighbours"));
       }
     }
   }

@@ -1,5 +1,8 @@
 #include "transport/tensor/core/group.h"
 
+#include <algorithm>
+#include <tuple>
+
 #include "transport/base/text.h"
 
 namespace monarch::tensor {
@@ -18,15 +21,19 @@ std::optional<GroupMembers> GroupMembers::read(const std::vector<MemberRun>& run
   for (const MemberRun& run : runs) {
     if (run.count == 0 || run.count > kMostMembers - made.size_ || run.mesh.empty()) return std::nullopt;
     if (run.first > UINT32_MAX - run.count) return std::nullopt;
-    for (const MemberRun& before : made.runs_) {
-      const bool apart =
-          run.mesh != before.mesh || run.first >= before.first + before.count || before.first >= run.first + run.count;
-      const bool joined = run.mesh == before.mesh && &before == &made.runs_.back() &&
-                          run.first == before.first + before.count;  // as one run it would be another form
-      if (!apart || joined) return std::nullopt;
-    }
+    const MemberRun* const last = made.runs_.empty() ? nullptr : &made.runs_.back();
+    const bool joins = last != nullptr && last->mesh == run.mesh && last->first + last->count == run.first;
+    if (joins) return std::nullopt;  // as one run it would be another form
     made.runs_.push_back(run);
     made.size_ += run.count;
+  }
+  std::vector<MemberRun> sorted = runs;
+  std::sort(sorted.begin(), sorted.end(), [](const MemberRun& a, const MemberRun& b) {
+    return std::tie(a.mesh, a.first) < std::tie(b.mesh, b.first);
+  });
+  for (std::size_t i = 1; i < sorted.size(); ++i) {
+    const MemberRun& before = sorted[i - 1];
+    if (before.mesh == sorted[i].mesh && sorted[i].first - before.first < before.count) return std::nullopt;
   }
   return made;
 }
