@@ -1,7 +1,7 @@
 #pragma once
 
 // What the C functions of the library share: errors as their callers get them, structs that grow, and what a session
-// is there.
+// and a group are there.
 //
 // Thread: pure functions.
 
@@ -17,10 +17,18 @@
 
 #include "transport/base/result.h"
 #include "transport/base/time.h"
+#include "worker/library/group.h"
 #include "worker/library/tensor_session.h"
 
 struct monarch_tensors_session {
   std::unique_ptr<monarch::TensorSession> is;
+};
+
+struct monarch_tensors_group {
+  monarch::TensorSession* session = nullptr;
+  std::unique_ptr<monarch::Group> is;
+  std::string name;
+  std::string mesh;  // of the member that was asked for last
 };
 
 namespace monarch {

@@ -12,6 +12,8 @@ namespace monarch {
 
 namespace {
 
+constexpr Duration kGiveUpLook = Duration::milliseconds(20);
+
 Error no_group(std::string words) { return {ErrorCode::kInvalid, std::move(words)}; }
 
 // A question for the card of the first member, which ends with whoever asks.
@@ -117,10 +119,13 @@ Result<std::unique_ptr<Group>> Group::meet(const Place& place, const std::string
     const auto has_news = [&first](const tensor::GroupNews::Told& told) {
       return told.meeting || told.refused || told.question.number > first.answered();
     };
-    const tensor::GroupNews::Told told = news->wait(has_news, std::min(until, say_at));
+    const Instant look_at = options.gives_up ? boot_now() + kGiveUpLook : Instant::never();
+    const tensor::GroupNews::Told told = news->wait(has_news, std::min({until, say_at, look_at}));
     if (told.meeting) break;
-    if (told.refused || boot_now() >= until) {
+    const bool gives_up = options.gives_up && options.gives_up();
+    if (told.refused || gives_up || boot_now() >= until) {
       place.owner.give(tensor::owner_order::LeaveGroup{news});
+      if (gives_up) return Error{ErrorCode::kGone, text("group ", printable(name), " is given up: ", told.waits)};
       if (told.refused) return Error{told.refused->code, text("group ", printable(name), ": ", told.refused->message)};
       return Error{ErrorCode::kTimeout, text("group ", printable(name), " has not met within ",
                                              to_text(*options.timeout), ": ", told.waits)};

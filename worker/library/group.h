@@ -43,6 +43,8 @@ class Group {
     // Called again and again while members are missing.
     std::function<void(const std::string& words)> waiting;
     Duration waiting_every = Duration::seconds(30);
+    // Looked at again and again: nobody is waited for any more.
+    std::function<bool()> gives_up;
   };
   struct Place {
     CardAsks& asks;
@@ -52,7 +54,7 @@ class Group {
   };
 
   // kInvalid: this rank is no member, or others have another list. kTimeout: who has not called. kGone: the first
-  // member has ended, and does not come back.
+  // member has ended, and does not come back; or it was given up.
   static Result<std::unique_ptr<Group>> meet(const Place& place, const std::string& name,
                                              const tensor::GroupMembers& members, const Options& options);
   Group(const Group&) = delete;
@@ -63,6 +65,8 @@ class Group {
   const tensor::GroupMembers& members() const { return members_; }
   const tensor::GroupMeeting& meeting() const { return meeting_; }
 
+  // What is told of it, to who waits for more than its loss.
+  const tensor::GroupNewsPtr& news() const { return news_; }
   // Why, once it is.
   std::optional<std::string> lost() const { return news_->told().lost; }
   // kTimeout: it is not, by then. kGone: this rank has left it.

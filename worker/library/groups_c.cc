@@ -12,12 +12,6 @@
 #include "worker/library/group.h"
 #include "worker/library/tensor_words.h"
 
-struct monarch_tensors_group {
-  monarch::TensorSession* session = nullptr;
-  std::unique_ptr<monarch::Group> is;
-  std::string mesh;  // of the member that was asked for last
-};
-
 namespace {
 
 constexpr monarch::Duration kGroupNotice = monarch::Duration::seconds(30);
@@ -69,7 +63,7 @@ int monarch_tensors_group_meet(monarch_tensors_session* session, const monarch_t
     };
     auto met = session->is->meet(options->name, *wishes, made);
     if (!met.ok()) return monarch::fail(error, met.error());
-    *group = new monarch_tensors_group{session->is.get(), std::move(*met), {}};
+    *group = new monarch_tensors_group{session->is.get(), std::move(*met), name, {}};
     return +MONARCH_TENSORS_OK;
   });
 }

@@ -24,5 +24,8 @@ _Static_assert(sizeof(monarch_tensors_group_v1) == 56, "group");
 _Static_assert(offsetof(monarch_tensors_group_v1, offer_bytes) == 48, "group.offer_bytes");
 _Static_assert(sizeof(monarch_tensors_member_v1) == 24, "member");
 _Static_assert(offsetof(monarch_tensors_member_v1, mesh) == 16, "member.mesh");
+_Static_assert(sizeof(monarch_tensors_nccl_work_v1) == 64, "nccl_work");
+_Static_assert(offsetof(monarch_tensors_nccl_work_v1, op) == 36, "nccl_work.op");
+_Static_assert(offsetof(monarch_tensors_nccl_work_v1, timeout_ms) == 56, "nccl_work.timeout_ms");
 
 int main(void) { return MONARCH_TENSORS_ABI_V1 == 1 ? 0 : 1; }

@@ -134,7 +134,18 @@ struct Pulled {
 
 namespace tensors_detail {
 
-// The functions of the library, which is never unloaded.
+// It is never unloaded.
+inline void* open_library() {
+  const char* const path = std::getenv("MONARCH_RANK_LIBRARY");
+  void* const library = ::dlopen(path == nullptr ? "libmonarch-rank.so" : path, RTLD_NOW | RTLD_LOCAL);
+  if (library != nullptr) return library;
+  const char* const why = ::dlerror();
+  throw TensorError(MONARCH_TENSORS_UNSUPPORTED, std::string("the library of tensors cannot be loaded: ") +
+                                                     (why == nullptr ? "" : why) +
+                                                     "; the spec of a job needs `tensors: {}`");
+}
+
+// The functions of the library.
 struct Api {
 #define MONARCH_TENSORS_FUNCTION(name) decltype(&::monarch_tensors_##name) name = nullptr;
 #define MONARCH_TENSORS_FUNCTIONS(each)                                                                          \
@@ -148,14 +159,7 @@ struct Api {
   decltype(&::monarch_tensors_version_commit_within) version_commit_within = nullptr;
 
   static std::shared_ptr<const Api> load() {
-    const char* const path = std::getenv("MONARCH_RANK_LIBRARY");
-    void* const library = ::dlopen(path == nullptr ? "libmonarch-rank.so" : path, RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) {
-      const char* const why = ::dlerror();
-      throw TensorError(MONARCH_TENSORS_UNSUPPORTED, std::string("the library of tensors cannot be loaded: ") +
-                                                         (why == nullptr ? "" : why) +
-                                                         "; the spec of a job needs `tensors: {}`");
-    }
+    void* const library = open_library();
     auto api = std::make_shared<Api>();
 #define MONARCH_TENSORS_FUNCTION(name)                                                           \
   api->name = reinterpret_cast<decltype(api->name)>(::dlsym(library, "monarch_tensors_" #name)); \
@@ -413,6 +417,8 @@ class TensorSession {
   TensorSource source(std::string mesh, std::string name) const {
     return {api_, is_, std::move(mesh), std::move(name)};
   }
+  // For the C functions, and what is made of them (monarch/nccl.hpp).
+  monarch_tensors_session* handle() const { return is_; }
 
  private:
   tensors_detail::ApiPtr api_;

@@ -249,6 +249,75 @@ void monarch_tensors_group_leave(monarch_tensors_group* group);
 /* Leaves it. No other call of it is under way. */
 void monarch_tensors_group_free(monarch_tensors_group* group);
 
+/* ---- NCCL: a communicator of the members of a group that has met, for memory of GPUs. It ends with the epoch of the
+ * group, and no call of it waits for ever for a member that is gone. libnccl.so.2, 2.14 or later, is the one that the
+ * process has loaded already, else the file that MONARCH_NCCL_LIBRARY names, else it is found by its name.
+ *
+ * UNSUPPORTED: there is no NCCL or no driver of NVIDIA's, in the loader's words, or NCCL is too old; nothing was asked of
+ * it. PEER_GONE: a member is lost; DEVICE, INVALID, INTERNAL: NCCL's own words, as for two members on one GPU; TIMEOUT:
+ * it was not done by then. After any of these but UNSUPPORTED, INVALID of what is wrong with the call itself, and
+ * TIMEOUT of a wait, the communicator has been aborted, all other members are told, and every call says PEER_GONE with
+ * the first cause. Any thread's; work is asked for by one at a time. It is freed before its group. */
+
+typedef struct monarch_tensors_nccl monarch_tensors_nccl;
+
+enum { MONARCH_TENSORS_NCCL_ID = 128 };
+
+/* By the first member of a group, before it meets: its offer is this id. A thread of NCCL's serves it from then on. */
+int monarch_tensors_nccl_id(void* id, monarch_tensors_error_v1* error);
+/* On that GPU, as this process counts them, and a member each. Returns once all members have opened theirs; a timeout
+ * below 0: none. INVALID: its group has met without an id. */
+int monarch_tensors_nccl_open(monarch_tensors_group* group, int32_t device, int64_t timeout_ms,
+                              monarch_tensors_nccl** nccl, monarch_tensors_error_v1* error);
+
+enum {
+  MONARCH_TENSORS_NCCL_ALL_REDUCE = 0,
+  MONARCH_TENSORS_NCCL_BROADCAST = 1,
+  MONARCH_TENSORS_NCCL_ALL_GATHER = 2,
+  MONARCH_TENSORS_NCCL_REDUCE_SCATTER = 3,
+  MONARCH_TENSORS_NCCL_SEND = 4,
+  MONARCH_TENSORS_NCCL_RECV = 5
+};
+
+enum {
+  MONARCH_TENSORS_NCCL_SUM = 0,
+  MONARCH_TENSORS_NCCL_PRODUCT = 1,
+  MONARCH_TENSORS_NCCL_MAX = 2,
+  MONARCH_TENSORS_NCCL_MIN = 3,
+  MONARCH_TENSORS_NCCL_AVERAGE = 4
+};
+
+typedef struct monarch_tensors_nccl_work_v1 {
+  uint32_t struct_size;
+  uint32_t call;    /* MONARCH_TENSORS_NCCL_ALL_REDUCE ... */
+  const void* from; /* what this member gives; of a broadcast its root alone. NULL: nothing */
+  void* to;       /* what it gets; it may be `from`, and of a broadcast, all_gather or reduce_scatter its place there */
+  uint64_t count; /* elements; of ALL_GATHER that each gives, of REDUCE_SCATTER that each gets */
+  uint8_t dtype_code; /* as in monarch_tensors_part_v1. What is not reduced is moved as bytes, of any dtype */
+  uint8_t dtype_bits;
+  uint16_t dtype_lanes;
+  uint32_t op;        /* MONARCH_TENSORS_NCCL_SUM ... */
+  uint32_t peer;      /* a member: the root of a broadcast, whom it is sent to, or received from */
+  uint32_t reserved;  /* 0 */
+  uint64_t stream;    /* of that GPU (CUstream), on which it is done */
+  int64_t timeout_ms; /* until it is enqueued; < 0: none */
+} monarch_tensors_nccl_work_v1;
+
+/* Returns when it is enqueued on the stream: what is enqueued there after it is behind it. Its memory has to stay until
+ * a wait for the stream is OK, or the communicator is freed. Of two that each send to the other both wait for ever, as
+ * in NCCL without a group of calls: one of them receives first. */
+int monarch_tensors_nccl_run(monarch_tensors_nccl* nccl, const monarch_tensors_nccl_work_v1* work,
+                             monarch_tensors_error_v1* error);
+/* Until what is enqueued on the stream has ended. TIMEOUT: it goes on, and may be waited for again. */
+int monarch_tensors_nccl_wait(monarch_tensors_nccl* nccl, uint64_t stream, int64_t timeout_ms,
+                              monarch_tensors_error_v1* error);
+/* The end in order, by all members: returns once what they still have to get of each other is sent, and all have called
+ * it. Where one has not by then it ends all the same, and the others are told. The handle is still to be freed. */
+int monarch_tensors_nccl_close(monarch_tensors_nccl* nccl, int64_t timeout_ms, monarch_tensors_error_v1* error);
+/* Where it was not closed it is aborted, and this member has left the group. It waits for what runs on the GPU to end,
+ * for 10 s at most. No other call of it is under way. */
+void monarch_tensors_nccl_free(monarch_tensors_nccl* nccl);
+
 #ifdef __cplusplus
 }
 #endif
