@@ -15,26 +15,55 @@ import guest  # noqa: E402
 BUILD = os.environ.get("MONARCH_BUILD_DIR") or os.path.join(ROOT, "build")
 MONARCH = os.path.join(BUILD, "cli/monarch")
 RANKS = os.path.join(ROOT, "tests/bench/tensor_ranks.py")
+GROUP_RANKS = os.path.join(ROOT, "tests/process/group_ranks.py")
 PORT = 45_201
+
+
+RESTART = {"restart": {"max": "unlimited", "backoff": "10ms", "backoff_max": "10ms"}}
+
+
+def mesh(ranks, program, **keys):
+    return {"dims": {"gpu": ranks}, "program": ["python3", *map(str, program)], "stop": {"grace": "1s"}, **keys}
+
+
+def lines_of(world, tensors, meshes):
+    """What the ranks of a job on two hosts say."""
+    path = os.path.join(world.folder, "tensors.yaml")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"version": 1, "job": "bench", "launch": {"local": {"hosts": 2}}, "tensors": tensors, "meshes": meshes}, file)
+    done = subprocess.run([MONARCH, "run", "--quiet", "--no-prefix", path], env=world.environment, check=False,
+                          capture_output=True, text=True, timeout=300)
+    if done.returncode != 0:
+        sys.exit(f"bench: a job of tensors ended with {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout.splitlines()
 
 
 def told(world, way, owners, publishes, reads):
     """What the reader of a job says."""
-    path = os.path.join(world.folder, "tensors.yaml")
+    lines = lines_of(world, {"transports": [way]}, {
+        "owner": mesh(owners, [RANKS, *publishes], sidecar=True, supervision=RESTART),
+        "reader": mesh(1, [RANKS, *reads], supervision={"restart": {"max": 0}})})
+    return json.loads(lines[-1])
 
-    def mesh(ranks, words, **keys):
-        return {"dims": {"gpu": ranks}, "program": ["python3", RANKS, *map(str, words)], "stop": {"grace": "1s"}, **keys}
 
-    restart = {"restart": {"max": "unlimited", "backoff": "10ms", "backoff_max": "10ms"}}
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump({"version": 1, "job": "bench", "launch": {"local": {"hosts": 2}}, "tensors": {"transports": [way]},
-                   "meshes": {"owner": mesh(owners, publishes, sidecar=True, supervision=restart),
-                              "reader": mesh(1, reads, supervision={"restart": {"max": 0}})}}, file)
-    done = subprocess.run([MONARCH, "run", "--quiet", "--no-prefix", path], env=world.environment, check=False,
-                          capture_output=True, text=True, timeout=300)
-    if done.returncode != 0:
-        sys.exit(f"bench: the reader ended with {done.returncode}\n{done.stdout}{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
+def groups(world, word, *words):
+    """What four members of a group on two hosts say, each a gang of its own."""
+    members = {name: mesh(ranks, [GROUP_RANKS, word, *words], gang="each", supervision=RESTART)
+               for name, ranks in (("trainer", 1), ("generator", 3))}
+    return [json.loads(line.split(" ", 1)[1]) for line in lines_of(world, {}, members)]
+
+
+def of_groups(world):
+    epochs = {}
+    for one in groups(world, "meetings", 100):
+        epochs.setdefault(one["turn"], []).append(one["s"])
+    meets = sorted(min(took) for took in epochs.values())
+    row("group() of 4 ranks on 2 hosts, p50 / p99 of 100", f"{meets[50] * 1e3:.1f} / {meets[98] * 1e3:.1f} ms", "", "", "<= 50 ms")
+    folder = os.path.join(world.folder, "groups")
+    os.mkdir(folder)
+    heard = sorted(one["s"] for one in groups(world, "quickly", 34, folder))
+    row(f"a group's lost after a kill -9, p50 / p99 of {len(heard)}",
+        f"{heard[len(heard) // 2] * 1e3:.1f} / {heard[len(heard) * 99 // 100 - 1] * 1e3:.1f} ms", "", "", "<= 50 ms")
 
 
 def pulls(world, way, owners, shape, runs):
@@ -123,3 +152,4 @@ def bench_tensors(world, runs):
         heard = sorted(told(world, way, 1, ["die", folder], ["deaths", folder, 20])["heard"])
         row(f"PeerGone after a kill -9 of the owner, {way}, p50 / 18th of 20",
             f"{statistics.median(heard) * 1000:.1f} / {heard[17] * 1000:.1f} ms", "", "", "<= 100 ms in 18 of 20")
+    of_groups(world)

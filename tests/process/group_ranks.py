@@ -185,6 +185,14 @@ def quickly(rounds, folder):
             say("heard", json.dumps({"who": ME, "turn": turn, "s": call.at - float(file.read()), "meet": meets[-1]}))
 
 
+def meetings(rounds):
+    """How long all take to meet, epoch after epoch: who calls last says how long it took from then on."""
+    for turn in range(int(rounds)):
+        begun = now()
+        with meet():
+            say("met", json.dumps({"turn": turn, "s": now() - begun}))
+
+
 def cables():
     """Until the first member is one on a spare: who lives says by the clock of the wall when it heard of each loss."""
     while True:
