@@ -1,5 +1,5 @@
-// A rank of a job that is a member of a group of NCCL's (nccl_test.py), as a user writes it: monarch/nccl.hpp, the
-// driver's own functions for its memory, and no more. Usage: nccl_rank WHAT [VICTIM]
+// A rank of a job that is a member of a group of NCCL's (nccl_test.py), as a user writes it: monarch/nccl_group.hpp,
+// the driver's own functions for its memory, and no more. Usage: nccl_rank WHAT [VICTIM]
 //
 //   through    all-reduces until VICTIM (MESH/RANK) has ended itself in the middle; then with its next generation
 //   once       all kinds of work, each byte of which is looked at, and an end in order
@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include <monarch/nccl.hpp>
+#include <monarch/nccl_group.hpp>
 
 namespace {
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/nccl/fake_nccl.h"
+#include "tests/nccl/fake_counts.h"
 #include "transport/base/text.h"
 #include "transport/tensor/cuda/driver.h"
 #include "transport/tensor/nccl/group_tie.h"

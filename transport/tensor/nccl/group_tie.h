@@ -26,7 +26,8 @@ class GroupTie {
   // Until somebody is lost, or `stop` holds, which is asked again after each wake().
   virtual void wait(const std::function<bool()>& stop) = 0;
   virtual void wake() = 0;
-  // Until all members are here, at the end of their work: who leaves then is missed by nobody. kGone: one is lost before.
+  // Until all members are here, at the end of their work: who leaves then is missed by nobody. kGone: one is lost
+  // before.
   virtual Status finish(Instant until) = 0;
   // This member has failed, and takes part no more: all others are told, for they may wait for it in NCCL.
   virtual void leave(const std::string& why) = 0;

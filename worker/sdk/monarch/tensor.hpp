@@ -417,7 +417,7 @@ class TensorSession {
   TensorSource source(std::string mesh, std::string name) const {
     return {api_, is_, std::move(mesh), std::move(name)};
   }
-  // For the C functions, and what is made of them (monarch/nccl.hpp).
+  // For the C functions, and what is made of them (monarch/nccl_group.hpp).
   monarch_tensors_session* handle() const { return is_; }
 
  private:

@@ -1,8 +1,8 @@
 #pragma once
 
 // NCCL between ranks of any meshes, for C++ programs and actors (monarch-tensors(7)): a group that ends when one of its
-// members does, where collectives of NCCL's alone hang for ever. Header only, as monarch/tensor.hpp is: libnccl.so.2 and
-// the driver are loaded when a group is made, and nothing is linked.
+// members does, where collectives of NCCL's alone hang for ever. Header only, as monarch/tensor.hpp is: libnccl.so.2
+// and the driver are loaded when a group is made, and nothing is linked.
 //
 //   monarch::TensorSession session;
 //   monarch::NcclGroup group(session, "sync", {{"trainer", {0}}, {"generator"}}, {.device = 0});
@@ -10,8 +10,8 @@
 //   group.wait(stream, std::chrono::seconds(60));
 //   group.close();
 //
-// What fails throws TensorError. Once a member is lost every call throws MONARCH_TENSORS_PEER_GONE, which names it; then
-// all make a new group by the same name, with the ranks that were started again.
+// What fails throws TensorError. Once a member is lost every call throws MONARCH_TENSORS_PEER_GONE, which names it;
+// then all make a new group by the same name, with the ranks that were started again.
 //
 // Memory is that of the GPU, counts are in elements. It has to stay until a wait() for its stream has returned, or the
 // group has been destroyed.
