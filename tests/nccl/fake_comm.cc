@@ -1,6 +1,7 @@
 #include "tests/nccl/fake_comm.h"
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -86,8 +87,14 @@ std::uint16_t port_of(int fd) {
   return ntohs(at.sin_port);
 }
 
+void send_at_once(const UniqueFd& fd) {
+  const int on = 1;
+  (void)::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
 UniqueFd connect(std::uint16_t port) {
   UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  send_at_once(fd);
   const sockaddr_in at = loopback(port);
   if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) return {};
   return fd;
@@ -153,7 +160,7 @@ namespace monarch::tensor::own_nccl {
 Code CommTag::state() {
   std::unique_lock lock(mutex);
   if (failed_ != kSuccess) return failed_;
-  if (!has_joined_) return kInProgress;
+  if (!has_joined_ || done_works_ < awaited_) return kInProgress;
   if (!asked_) return kSuccess;
   if (asks_left_-- > 0) return kInProgress;
   const Queued work = std::move(*asked_);
@@ -162,13 +169,14 @@ Code CommTag::state() {
   const bool in_turn = work.stream && enqueue(*work.stream, [this, work] { run_in_turn(work); });
   lock.lock();
   if (!in_turn) queue(work);
-  return kSuccess;
+  if (!work.stream) awaited_ = queued_works_;
+  return work.stream ? kSuccess : kInProgress;
 }
 
 Code CommTag::ask(std::optional<Stream> stream, Work work) {
   const std::lock_guard lock(mutex);
   if (failed_ != kSuccess) return failed_;
-  if (!has_joined_ || asked_) fake_nccl::broken("work while other work is not enqueued yet");
+  if (!has_joined_ || asked_ || done_works_ < awaited_) fake_nccl::broken("work while other work is not enqueued yet");
   asked_ = Queued{std::move(work), stream};
   asks_left_ = static_cast<int>(random() % 4);
   return kInProgress;
@@ -271,6 +279,7 @@ bool CommTag::accept_one() {
   // Until it says who it is it has this member's own place, which is nobody's.
   UniqueFd& unknown = peers_[static_cast<std::size_t>(rank)];
   unknown = UniqueFd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  fake_nccl::send_at_once(unknown);
   Hello theirs;
   if (!read(rank, &theirs, sizeof theirs)) return false;
   peers_.at(static_cast<std::size_t>(theirs.rank)) = std::move(unknown);

@@ -98,6 +98,7 @@ struct monarch::tensor::own_nccl::CommTag {
   int asks_left_ = 0;
   int queued_works_ = 0;
   int done_works_ = 0;
+  int awaited_ = 0;  // work of no stream is under way until it is done
   bool has_stopped_ = false;
   std::deque<Queued> queue_;
   std::thread thread_;

@@ -11,9 +11,10 @@
 
 namespace monarch::fake_nccl {
 
-// How many communicators this process has begun, and aborted.
+// How many communicators this process has begun, finalized, and aborted.
 using Count = int (*)();
 inline constexpr const char* kBegun = "fakeNcclBegun";
+inline constexpr const char* kFinalized = "fakeNcclFinalized";
 inline constexpr const char* kAborted = "fakeNcclAborted";
 // The GPU whose context is current in this thread; -1: none. From the first call on NCCL's calls need one.
 using SetContext = void (*)(int device);

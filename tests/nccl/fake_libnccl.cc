@@ -45,6 +45,7 @@ std::string_view variable(const char* name) {
 }
 
 std::atomic<int> begun{0};
+std::atomic<int> finalized{0};
 std::atomic<int> aborted{0};
 std::atomic<bool> needs_context{false};
 thread_local int context = -1;
@@ -74,6 +75,14 @@ class Tally {
 // Threads of communicators outlive what is static.
 Tally& enqueued = *new Tally;
 Tally& ended = *new Tally;
+
+// Communicators that were aborted, too, are there for as long as the process, so that a call after that is told.
+void keep(Comm comm) {
+  static std::mutex mutex;
+  static std::vector<Comm>& all = *new std::vector<Comm>;
+  const std::lock_guard lock(mutex);
+  all.push_back(comm);
+}
 
 // The fake driver, where it is loaded.
 struct Gpu {
@@ -139,6 +148,7 @@ Code ask(Comm comm, Stream stream, int dtype, CommTag::Work work) {
 extern "C" {
 
 int fakeNcclBegun() { return begun; }
+int fakeNcclFinalized() { return finalized; }
 int fakeNcclAborted() { return aborted; }
 void fakeNcclSetContext(int device) {
   needs_context = true;
@@ -197,6 +207,7 @@ Code ncclCommInitRankConfig(Comm* comm, int size, Id id, int rank, Config* confi
     return kSystemError;
   }
   ++begun;
+  keep(made);
   *comm = made;
   return kInProgress;
 }
@@ -209,7 +220,10 @@ Code ncclCommGetAsyncError(Comm comm, Code* code) {
 
 Code ncclCommFinalize(Comm comm) {
   check(comm);
-  return comm->ask(std::nullopt, [] { return true; });
+  return comm->ask(std::nullopt, [] {
+    ++finalized;
+    return true;
+  });
 }
 
 Code ncclCommAbort(Comm comm) {

@@ -1,9 +1,9 @@
 // A rank of a job that is a member of a group of NCCL's (nccl_test.py), as a user writes it: monarch/nccl_group.hpp,
-// the driver's own functions for its memory, and no more. Usage: nccl_rank WHAT [VICTIM]
+// the driver's own functions for its memory, and no more. Usage: nccl_rank WHAT [ARGUMENT...]
 //
-//   through    all-reduces until VICTIM (MESH/RANK) has ended itself in the middle; then with its next generation
-//   once       all kinds of work, each byte of which is looked at, and an end in order
-//   open       makes a group, and says what becomes of that
+//   through VICTIM         all-reduces until that member (MESH/RANK) ends itself in the middle; then with its next life
+//   once                   all kinds of work, each byte of which is looked at, and an end in order
+//   open [NAME] [DEVICE]   makes a group, and says what becomes of that
 
 #include <dlfcn.h>
 #include <signal.h>
@@ -166,9 +166,10 @@ void once() {
   group.close();
 }
 
-void only_open() {
+void only_open(const std::string& name, int device) {
   monarch::TensorSession session;
-  const monarch::NcclGroup group(session, "sync", members(), {.device = 0, .timeout = milliseconds(5'000)});
+  const monarch::NcclGroup group(session, name, members(), {.device = device, .timeout = milliseconds(5'000)});
+  say(me() + " has a group");
 }
 
 }  // namespace
@@ -178,7 +179,7 @@ int main(int argc, char** argv) {
   try {
     if (what == "through") through(argc < 3 ? "" : argv[2]);
     if (what == "once") once();
-    if (what == "open") only_open();
+    if (what == "open") only_open(argc < 3 ? "sync" : argv[2], argc < 4 ? 0 : std::atoi(argv[3]));
   } catch (const monarch::TensorError& error) {
     say(me() + " fails: " + std::to_string(error.code) + " " + error.what());
   }

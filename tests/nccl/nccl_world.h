@@ -76,14 +76,41 @@ class FakeDriver final : public tensor::Cuda {
     return std::unique_ptr<tensor::CudaEvent>(std::make_unique<FakeEvent>(stream.handle));
   }
   Result<std::unique_ptr<tensor::CudaScope>> enter(int device) override {
+    {
+      std::unique_lock lock(mutex_);
+      if (holds_next_) {
+        holds_next_ = false;
+        held_ = true;
+        changed_.notify_all();
+        changed_.wait(lock, [&] { return !held_; });
+      }
+    }
     if (device >= 8) return Error{ErrorCode::kInvalid, text("there is no GPU ", device, ": CUDA_ERROR_INVALID_DEVICE")};
     return std::unique_ptr<tensor::CudaScope>(std::make_unique<FakeScope>(device));
   }
 
   static constexpr std::uint64_t kCaptured = 78;
   void give_to_another(const void* memory) { others_ = static_cast<const char*>(memory); }
+  // Who enters next stays there, before his call, until he is let go.
+  void hold_next() {
+    const std::lock_guard lock(mutex_);
+    holds_next_ = true;
+  }
+  void wait_until_held() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return held_; });
+  }
+  void let_go() {
+    const std::lock_guard lock(mutex_);
+    held_ = false;
+    changed_.notify_all();
+  }
 
  private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool holds_next_ = false;
+  bool held_ = false;
   const int device_;
   const char* others_ = nullptr;
 };

@@ -23,7 +23,7 @@ class NcclGroups(recovery.RecoveryTest):
                          "supervision": {"restart": {"max": 5, "backoff": "10ms"}}}
                   for name, ranks in (("trainer", 1), ("generator", 3))}
         spec = {"version": 1, "job": "nccl", "launch": {"local": {"hosts": 2}}, "tensors": {}, "meshes": meshes}
-        name = f"{'-'.join(words).replace('/', '-')}-{len(os.listdir(self.path('work')))}.yaml"
+        name = f"{words[0]}-{len(os.listdir(self.path('work')))}.yaml"
         return self.start("run", "--no-prefix", self.spec(json.dumps(spec, indent=1), name))
 
     def ended(self, run):
@@ -51,18 +51,22 @@ class NcclGroups(recovery.RecoveryTest):
                 self.assertEqual(len(lines), 10, run)
         self.assert_nothing_left()
 
-    def fails(self, words, **how):
-        """What each says of its group; who has it from another says that he is gone."""
-        lines = self.ended(self.start_group("open", **how))
+    def fails(self, expected, *words, **how):
+        """What members say of their group; who has heard it from another says that this one is gone."""
+        lines = self.ended(self.start_group("open", *words, **how))
         said = [re.fullmatch(r"(\S+) fails: (.*)", line) for line in lines]
         self.assertEqual([one and one[1] for one in said], ALL, lines)
         found = [one[2] for one in said]
-        self.assertTrue(any(re.fullmatch(words, text) for text in found), found)
-        self.assertTrue(all(re.fullmatch(words, text) or text.startswith("3 group sync: ") for text in found), found)
+        self.assertTrue(any(re.fullmatch(expected, text) for text in found), found)
+        self.assertTrue(all(re.fullmatch(expected, text) or text.startswith("3 group ") for text in found), found)
 
     def test_what_there_is_not(self):
         with self.subTest("no driver"):
             self.fails(r"9 no NVIDIA driver: libcuda\.so\.1: .*", fakes=[FAKES[1]])
+        with self.subTest("no such GPU"):
+            self.fails(r"11 group sync: member \d of 4, on GPU 7: GPU 7: looking for it: CUDA_ERROR_INVALID_DEVICE \(.*\)", "sync", "7")
+        with self.subTest("a name that has no room for what is said at the end"):
+            self.fails(r"1 group n{125}: the name of one with NCCL has at most 124 bytes", 125 * "n")
         with self.subTest("an NCCL that is too old"):
             lines = self.ended(self.start_group("open", FAKE_NCCL_VERSION="21203"))
             self.assertIn("trainer/0 fails: 9 NCCL 2.12.3 is too old: 2.14 or later can be asked without waiting", lines)

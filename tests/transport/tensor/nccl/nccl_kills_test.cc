@@ -78,15 +78,15 @@ void kill_one(std::uint32_t seed, Moment moment) {
 }
 
 TEST(NcclKills, EndAllOthersInInit) {
-  for (std::uint32_t seed = 1; seed <= 20 && !testing::Test::HasFailure(); ++seed) kill_one(seed, Moment::kInit);
+  for (std::uint32_t seed = 1; seed <= 10 && !testing::Test::HasFailure(); ++seed) kill_one(seed, Moment::kInit);
 }
 
 TEST(NcclKills, EndAllOthersInACall) {
-  for (std::uint32_t seed = 1; seed <= 40 && !testing::Test::HasFailure(); ++seed) kill_one(seed, Moment::kCall);
+  for (std::uint32_t seed = 1; seed <= 20 && !testing::Test::HasFailure(); ++seed) kill_one(seed, Moment::kCall);
 }
 
 TEST(NcclKills, EndAllOthersBetweenCalls) {
-  for (std::uint32_t seed = 1; seed <= 20 && !testing::Test::HasFailure(); ++seed) kill_one(seed, Moment::kBetween);
+  for (std::uint32_t seed = 1; seed <= 10 && !testing::Test::HasFailure(); ++seed) kill_one(seed, Moment::kBetween);
 }
 
 std::vector<std::string> said_by(std::vector<std::string> arguments, const MemberProcess::Environment& environment) {
