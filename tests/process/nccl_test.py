@@ -16,10 +16,10 @@ ALL = ["generator/0", "generator/1", "generator/2", "trainer/0"]
 
 @unittest.skipIf(harness.SANITIZED, "no program of users' has the sanitizer's runtime that the library of tensors is built with")
 class NcclGroups(recovery.RecoveryTest):
-    def start_group(self, *words, fakes=True, sets=(), **more):
-        """A trainer's rank and three generators, each a gang of its own. A program sets MONARCH_... itself, no spec does."""
+    def start_group(self, *words, fakes=True, **more):
+        """A trainer's rank and three generators, each a gang of its own."""
         env = {"LD_LIBRARY_PATH": ":".join(FAKES if fakes is True else fakes), "FAKE_CUDA_LATE_US": "2000", **more}
-        meshes = {name: {"dims": {"gpu": ranks}, "gang": "each", "program": ["env", *sets, RANK, *words], "env": env,
+        meshes = {name: {"dims": {"gpu": ranks}, "gang": "each", "program": [RANK, *words], "env": env,
                          "supervision": {"restart": {"max": 5, "backoff": "10ms"}}}
                   for name, ranks in (("trainer", 1), ("generator", 3))}
         spec = {"version": 1, "job": "nccl", "launch": {"local": {"hosts": 2}}, "tensors": {}, "meshes": meshes}
@@ -71,7 +71,7 @@ class NcclGroups(recovery.RecoveryTest):
             lines = self.ended(self.start_group("open", FAKE_NCCL_VERSION="21203"))
             self.assertIn("trainer/0 fails: 9 NCCL 2.12.3 is too old: 2.14 or later can be asked without waiting", lines)
         with self.subTest("no NCCL"):
-            lines = self.ended(self.start_group("open", fakes=[FAKES[0]], sets=["MONARCH_NCCL_LIBRARY=/nowhere/libnccl.so"]))
+            lines = self.ended(self.start_group("open", fakes=[FAKES[0]], MONARCH_NCCL_LIBRARY="/nowhere/libnccl.so"))
             self.assertIn("trainer/0 fails: 9 NCCL cannot be loaded: /nowhere/libnccl.so: cannot open shared object file: "
                           "No such file or directory", lines)
         self.assert_nothing_left()

@@ -15,6 +15,13 @@ constexpr std::string_view kOurs[] = {"RANK",          "LOCAL_RANK",       "WORL
                                       "ROLE_NAME",     "NODE_RANK",        "MASTER_ADDR",       "MASTER_PORT",
                                       "NOTIFY_SOCKET", "REPLICA_GROUP_ID", "NUM_REPLICA_GROUPS"};
 
+// What the library of tensors reads in ranks, and nobody of ours sets.
+constexpr std::string_view kOfRanks[] = {"MONARCH_NCCL_LIBRARY", "MONARCH_RDMA_DEVICE"};
+
+bool is_of_ranks(std::string_view name) {
+  return std::find(std::begin(kOfRanks), std::end(kOfRanks), name) != std::end(kOfRanks);
+}
+
 }  // namespace
 
 bool is_variable(std::string_view name) {
@@ -30,7 +37,7 @@ bool is_variable_pattern(std::string_view name) {
 
 bool is_variable_of_ours(std::string_view name) {
   return std::find(std::begin(kOurs), std::end(kOurs), name) != std::end(kOurs) || name.starts_with("TORCHELASTIC_") ||
-         (name.starts_with("MONARCH_") && !name.starts_with("MONARCH_OPT_"));
+         (name.starts_with("MONARCH_") && !name.starts_with("MONARCH_OPT_") && !is_of_ranks(name));
 }
 
 bool fits_variable(std::string_view pattern, std::string_view name) {
