@@ -74,7 +74,7 @@ Result<PublisherWord> Publisher::hear(Instant until) {
 Status Publisher::begin(std::uint64_t number) {
   MONARCH_TRY(usable());
   if (writing_) return invalid(text("version ", number_, " of ", printable(options_.name), " is being written"));
-  puts_.tidy();
+  MONARCH_TRY(puts_.begin());
   owner_.give(owner_order::Begin{words_, number});
   const Instant until = boot_now() + options_.owner.patience + kAnswer;
   for (;;) {

@@ -37,7 +37,8 @@ class Publisher {
   ~Publisher();
 
   // Waits until the older slot may be written: for readers no longer than the owner's patience. kInvalid: such a
-  // version may not be written, or what others of the gang publish does not fit. kBusy: readers keep too much memory.
+  // version may not be written, or what others of the gang publish does not fit. kBusy: readers keep too much memory,
+  // or GPUs do.
   Status begin(std::uint64_t number);
   // A part of it: memory for its bytes, dense and row-major, until the version is committed or abandoned. kInvalid: it
   // is none, or none of the first version, or is there already.

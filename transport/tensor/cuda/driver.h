@@ -20,6 +20,7 @@
 
 namespace monarch::tensor {
 
+inline constexpr std::uint64_t kStreamOfThread = 2;
 // The caller's, by its handle (CUstream). 0 and 1: the default one of its GPU; 2: that of the calling thread.
 struct CudaStream {
   int device = 0;  // the GPU, as this process counts them
@@ -53,7 +54,7 @@ class CudaEvent {
   CudaEvent& operator=(const CudaEvent&) = delete;
   virtual ~CudaEvent() = default;
 
-  // kDevice: what was enqueued before it has failed.
+  // kDevice: what was enqueued before it has failed, and nothing of it goes on. kBusy: nobody knows.
   virtual Result<bool> is_done() = 0;
 };
 
@@ -88,7 +89,8 @@ class Cuda {
   // be enqueued then.
   virtual Status to_host(const CudaCopy& copy, const CudaStream& stream) = 0;
   virtual Status to_device(const CudaCopy& copy, const CudaStream& stream) = 0;
-  // Done when all is that was enqueued there before. kDevice: also of a stream of another GPU.
+  // Done when all is that was enqueued there before. kDevice: it has failed, and nothing that was enqueued goes on.
+  // kBusy: there is no event, be it that the stream is another GPU's, or is captured; what was enqueued goes on.
   virtual Result<std::unique_ptr<CudaEvent>> record(const CudaStream& stream) = 0;
   // For libraries that take the GPU whose context is current. kDevice, kInvalid: there is no such GPU.
   virtual Result<std::unique_ptr<CudaScope>> enter(int device) = 0;

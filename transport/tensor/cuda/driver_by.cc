@@ -56,6 +56,28 @@ class CurrentContext {
   Code code_;
 };
 
+// After it a context does nothing any more; other codes are of one call.
+bool ends_context(Code code) {
+  switch (code) {
+    case own_cuda::kNotInitialized:
+    case own_cuda::kDeinitialized:
+    case own_cuda::kInvalidContext:
+    case own_cuda::kEccUncorrectable:
+    case own_cuda::kNvlinkUncorrectable:
+    case own_cuda::kIllegalAddress:
+    case own_cuda::kLaunchTimeout:
+    case own_cuda::kContextIsDestroyed:
+    case own_cuda::kAssert:
+    case own_cuda::kHardwareStackError:
+    case own_cuda::kIllegalInstruction:
+    case own_cuda::kMisalignedAddress:
+    case own_cuda::kInvalidAddressSpace:
+    case own_cuda::kInvalidPc:
+    case own_cuda::kLaunchFailed: return true;
+    default: return false;
+  }
+}
+
 enum class CudaWay : std::uint8_t { kToHost, kToDevice };
 
 class Driver final : public Cuda {
@@ -85,6 +107,8 @@ class Driver final : public Cuda {
 
  private:
   Error failed(int device, std::string_view what, Code code);
+  // kBusy, where what was enqueued may go on.
+  Error unknown(int device, std::string_view what, Code code);
   Result<Gpu> gpu(int device);
   // One that is in use already, else the first: what is asked there is true of all.
   Result<Gpu> any_gpu();
@@ -144,6 +168,12 @@ class DriverPin final : public CudaPin {
 
 Error Driver::failed(int device, std::string_view what, Code code) {
   return {ErrorCode::kDevice, text(device_name(device), ": ", what, ": ", cuda_word(cuda_, code))};
+}
+
+Error Driver::unknown(int device, std::string_view what, Code code) {
+  Error error = failed(device, what, code);
+  if (!ends_context(code)) error.code = ErrorCode::kBusy;
+  return error;
 }
 
 std::string Driver::device_name(int device) {
@@ -235,7 +265,7 @@ Status Driver::check(const CudaStream& stream) {
     if (code != own_cuda::kSuccess) return failed(stream.device, "looking at a stream", code);
   }
   const auto recorded = record(stream);
-  return recorded.ok() ? Status() : Status(recorded.error());
+  return recorded.ok() ? Status() : Status(Error{ErrorCode::kDevice, recorded.error().message});
 }
 
 Status Driver::pin_piece(char* start, std::uint64_t bytes) {
@@ -332,13 +362,13 @@ Result<std::unique_ptr<CudaEvent>> Driver::record(const CudaStream& stream) {
   own_cuda::Event event = nullptr;
   Code code = current.code();
   if (code == own_cuda::kSuccess) code = cuda_.event_create(&event, own_cuda::kEventDisableTiming);
-  if (code != own_cuda::kSuccess) return failed(stream.device, "making an event", code);
+  if (code != own_cuda::kSuccess) return unknown(stream.device, "making an event", code);
   auto made = std::make_unique<DriverEvent>(*this, event, stream.device);
   code = cuda_.event_record(event, handle_of(stream));
   if (code == own_cuda::kSuccess) return std::unique_ptr<CudaEvent>(std::move(made));
   // An event and its stream are of one context.
   const char* const hint = code == own_cuda::kInvalidHandle ? ": is the stream another GPU's?" : "";
-  Error error = failed(stream.device, "recording an event in a stream", code);
+  Error error = unknown(stream.device, "recording an event in a stream", code);
   error.message += hint;
   return error;
 }
@@ -356,7 +386,7 @@ Result<bool> Driver::is_done(own_cuda::Event event, int device) {
   const Code code = current.code() == own_cuda::kSuccess ? cuda_.event_query(event) : current.code();
   if (code == own_cuda::kSuccess) return true;
   if (code == own_cuda::kNotReady) return false;
-  return failed(device, "what a stream was told to do", code);
+  return unknown(device, "what a stream was told to do", code);
 }
 
 void Driver::destroy(own_cuda::Event event, int device) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "tests/transport/tensor/device/bent_cuda.h"
 #include "tests/transport/tensor/device/staged_gang.h"
 #include "tests/transport/tensor/test_devices.h"
 #include "transport/base/sanitizers.h"
@@ -102,23 +103,6 @@ TEST_F(StagingTest, TakesEachLaneAndRegistersWhatItMay) {
 
 // ---- Mistakes that the seeds catch.
 
-// A driver that does what it is told, but for what a mutant changes.
-class BentCuda : public Cuda {
- public:
-  explicit BentCuda(SharedCuda real) : real_(std::move(real)) {}
-  Result<std::unique_ptr<CudaScope>> enter(int device) override { return real_->enter(device); }
-  std::string device_name(int device) override { return real_->device_name(device); }
-  Result<int> device_of(const char* at) override { return real_->device_of(at); }
-  Status check(const CudaStream& stream) override { return real_->check(stream); }
-  Result<std::unique_ptr<CudaPin>> pin(char* start, std::uint64_t bytes) override { return real_->pin(start, bytes); }
-  Status to_host(const CudaCopy& copy, const CudaStream& stream) override { return real_->to_host(copy, stream); }
-  Status to_device(const CudaCopy& copy, const CudaStream& stream) override { return real_->to_device(copy, stream); }
-  Result<std::unique_ptr<CudaEvent>> record(const CudaStream& stream) override { return real_->record(stream); }
-
- protected:
-  const SharedCuda real_;
-};
-
 class HastyEvent final : public CudaEvent {
  public:
   Result<bool> is_done() override { return true; }
@@ -171,11 +155,6 @@ class HastyRooms final : public DeviceDestination {
     drop(room);
   }
 };
-
-template <class Bent>
-SharedCuda bent(SharedCuda cuda) {
-  return std::make_shared<Bent>(std::move(cuda));
-}
 
 template <class Bent>
 std::unique_ptr<DeviceDestination> hasty(SharedCuda cuda, CudaEnd end, std::string name) {
