@@ -130,7 +130,9 @@ void Pull::settle(const RunOptions& options) {
       fail(PullEnd::kTimeout, text(words, " for longer than ", to_text(deadline_ - begun_at_)));
     }
     const bool has_failed = std::holds_alternative<PullFailure>(*outcome_);
-    if (has_failed && give_up_at == Instant::never()) give_up_at = now + kDevicesPatience;
+    if (has_failed && give_up_at == Instant::never()) {
+      give_up_at = devices_->is_lost() ? now : now + kDevicesPatience;
+    }
     if (now >= give_up_at) return devices_->give_up();
     if (now >= say_at_) {
       say_at_ = now + options.waiting_every;

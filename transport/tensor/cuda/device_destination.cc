@@ -63,12 +63,19 @@ void DeviceDestination::drop(const Room& room) {
 void DeviceDestination::filled(const Piece& piece, const Room& room) {
   if (piece.device == kHostMemory) return;
   copy_to_device(piece, room.at, room.pitch);
-  auto event = cuda_->record(stream_of(piece.device));
-  if (!event.ok()) {
+  record({.event = nullptr, .device = piece.device, .room = room.at, .mark = 0, .keeps = {}});
+}
+
+void DeviceDestination::record(UnderWay one) {
+  auto event = cuda_->record(stream_of(one.device));
+  if (event.ok()) {
+    one.event = std::move(*event);
+  } else {
     failed(event.error());
-    return free_.push_back(room.at);  // the run has failed, and whatever is copied from there is not looked at
+    one.has_failed = event.error().code == ErrorCode::kDevice;
+    lost_ = lost_ || !one.has_failed;
   }
-  under_way_.push_back({.event = std::move(*event), .device = piece.device, .room = room.at, .mark = 0, .keeps = {}});
+  under_way_.push_back(std::move(one));
 }
 
 void DeviceDestination::copy(const Piece& piece, const char* from) {
@@ -92,13 +99,7 @@ Destination::Mark DeviceDestination::mark(std::shared_ptr<const void> keeps) {
   if (copied_.empty()) return marked_;
   ++marked_;
   for (const int device : copied_) {
-    auto event = cuda_->record(stream_of(device));
-    if (!event.ok()) failed(event.error());
-    under_way_.push_back({.event = event.ok() ? std::move(*event) : nullptr,
-                          .device = device,
-                          .room = nullptr,
-                          .mark = marked_,
-                          .keeps = keeps});
+    record({.event = nullptr, .device = device, .room = nullptr, .mark = marked_, .keeps = keeps});
   }
   copied_.clear();
   return marked_;
@@ -108,10 +109,13 @@ Destination::Mark DeviceDestination::mark(std::shared_ptr<const void> keeps) {
 Status DeviceDestination::go_on() {
   while (!under_way_.empty()) {
     UnderWay& first = under_way_.front();
-    if (first.event != nullptr) {
+    if (!first.has_failed) {
+      if (first.event == nullptr) break;
       const auto done = first.event->is_done();
       if (done.ok() && !*done) break;
       if (!done.ok()) failed(done.error());
+      lost_ = lost_ || (!done.ok() && done.error().code != ErrorCode::kDevice);
+      if (lost_) break;
     }
     if (first.room != nullptr) free_.push_back(first.room);
     const Mark mark = first.mark;

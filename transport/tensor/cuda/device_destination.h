@@ -35,6 +35,8 @@ class DeviceDestination : public Destination {
   std::vector<VerbsDestination::Span> spans() const;
   // For whom it waits, in words: "a stream of GPU 0".
   std::string waits_for() const;
+  // Of some of it no event says when it ends.
+  bool is_lost() const { return lost_; }
   // What is under way is nobody's any more, and keeps its memory for ever; one line says so.
   void give_up();
 
@@ -61,15 +63,18 @@ class DeviceDestination : public Destination {
   };
   // In the order in which they were enqueued.
   struct UnderWay {
-    std::unique_ptr<CudaEvent> event;  // nullptr: it could not be recorded
+    std::unique_ptr<CudaEvent> event;  // nullptr: there is none
     int device = 0;
     char* room = nullptr;  // that it is a copy from, else a mark
     Mark mark = 0;
     std::shared_ptr<const void> keeps;
+    bool has_failed = false;  // it is not under way
   };
 
   CudaStream stream_of(int device) const { return {device, stream_}; }
   void copy_to_device(const Piece& piece, const char* from, std::uint64_t pitch);
+  // Behind all that is enqueued on the stream of its GPU.
+  void record(UnderWay one);
   void failed(const Error& error);
 
   const SharedCuda cuda_;
@@ -84,6 +89,7 @@ class DeviceDestination : public Destination {
   Mark passed_ = 0;
   std::set<int> copied_;  // GPUs, since the last mark
   Status failure_;        // of this run
+  bool lost_ = false;
   bool refused_ = false;
 };
 

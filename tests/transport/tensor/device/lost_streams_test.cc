@@ -103,5 +103,23 @@ TEST_F(LostStreamsTest, BeginsNoMoreVersionsThanItHasMemoryFor) {
   EXPECT_TRUE(gang.publish(0, 3).ok());
 }
 
+// Where no event is to be had the pull fails, and its memory is kept from who comes next.
+TEST_F(LostStreamsTest, KeepsMemoryOfAPullThatNoEventTellsTheEndOf) {
+  for (const bool shm : {true, false}) {
+    options_.ways.shm = shm;
+    options_.ways.tcp = !shm;
+    StagedGang gang(options_);
+    gang.publish(1);
+    gang.reader_stream().spin(200'000);
+    make_cuda_fail("cuEventCreate:2:2");  // the first is the check's
+    const PullFailure failed = failure(gang.pull());
+    heal_cuda();
+    EXPECT_EQ(failed.how, PullEnd::kDevice);
+    EXPECT_NE(failed.text.find("CUDA_ERROR_OUT_OF_MEMORY"), std::string::npos) << failed.text;
+    ASSERT_EQ(gang.said().size(), 1U);
+    EXPECT_NE(gang.said().front().find("is given up: a stream of GPU 0"), std::string::npos) << gang.said().front();
+  }
+}
+
 }  // namespace
 }  // namespace monarch::tensor
