@@ -37,7 +37,7 @@ Code fakeStreamEnd(Stream stream) { return World::it().end_stream(stream); }
 Code fakeCapture(Stream handle, int on) {
   const auto stream = stream_of_test(handle);
   if (!stream) return kInvalidHandle;
-  stream->captured = on != 0;
+  if (stream->captured.exchange(on != 0) != (on != 0)) World::it().captures += on != 0 ? 1 : -1;
   return kSuccess;
 }
 
@@ -99,7 +99,7 @@ void fakeHeal(void) { World::it().heal(); }
 void fakePageableLate(int late) { World::it().pageable_late = late != 0; }
 
 // 0: copies that are done. 1: their bytes. 2: bytes that were registered. 3: bytes that are. 4: events that there are.
-// 5: contexts of the calling thread. 6: how often a primary context is retained.
+// 5: contexts of the calling thread. 6: how often a primary context is retained. 7: captures that were broken.
 std::uint64_t fakeCount(int which) {
   World& world = World::it();
   if (which == 3) return world.pinned_bytes();
@@ -115,6 +115,7 @@ std::uint64_t fakeCount(int which) {
       for (const auto& one : world.retained) retained += one.second;
       return static_cast<std::uint64_t>(retained);
     }
+    case 7: return world.counts.broken;
     default: fake_cuda::broken("fakeCount: there is no such count");
   }
 }

@@ -17,7 +17,7 @@
 namespace monarch::tensor {
 
 // Numbers of fakeCount().
-enum class CudaCount : int { kCopies, kBytes, kRegistered, kPinned, kEvents, kContexts, kRetained };
+enum class CudaCount : int { kCopies, kBytes, kRegistered, kPinned, kEvents, kContexts, kRetained, kBroken };
 
 namespace fake {
 

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "tests/cuda/fake_world.h"
@@ -68,6 +69,14 @@ Code state_of(const char* name) {
 Code state_in_context(const char* name) {
   if (const Code code = state_of(name)) return code;
   return contexts.empty() ? kInvalidContext : kSuccess;
+}
+
+// The same of what is not to be called while a graph is captured.
+Code state_beside_captures(const char* name) {
+  if (const Code code = state_in_context(name)) return code;
+  if (World::it().captures == 0 || fake_cuda::capture_mode == kCaptureRelaxed) return kSuccess;
+  ++World::it().counts.broken;
+  return kCaptureUnsupported;
 }
 
 Code copy_rows(const fake_cuda::Rows& rows, Stream handle) {
@@ -201,7 +210,7 @@ Code cuMemAllocManaged(Address* at, std::size_t bytes, unsigned) {
 Code cuMemFree_v2(Address at) { return World::it().release(at); }
 
 Code cuMemHostRegister_v2(void* start, std::size_t bytes, unsigned flags) {
-  if (const Code code = state_in_context("cuMemHostRegister_v2")) return code;
+  if (const Code code = state_beside_captures("cuMemHostRegister_v2")) return code;
   if ((flags & kRegisterReadOnly) != 0) return kNotSupported;
   return World::it().register_host(static_cast<char*>(start), bytes);
 }
@@ -260,7 +269,7 @@ Code cuEventRecord(Event event, Stream handle) {
 }
 
 Code cuEventQuery(Event event) {
-  if (const Code code = state_in_context("cuEventQuery")) return code;
+  if (const Code code = state_beside_captures("cuEventQuery")) return code;
   const auto real = event_of(event);
   if (!real) return kInvalidHandle;
   return real->done == real->recorded ? kSuccess : kNotReady;
@@ -277,6 +286,12 @@ Code cuStreamIsCapturing(Stream handle, int* status) {
   const auto stream = World::it().stream(handle, current_device());
   if (!stream) return kInvalidHandle;
   *status = stream->captured ? 1 : 0;
+  return kSuccess;
+}
+
+Code cuThreadExchangeStreamCaptureMode(int* mode) {
+  if (const Code code = state_of("cuThreadExchangeStreamCaptureMode")) return code;
+  std::swap(*mode, fake_cuda::capture_mode);
   return kSuccess;
 }
 

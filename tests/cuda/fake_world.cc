@@ -65,6 +65,7 @@ Mapping mapping_of(std::uint64_t start, std::size_t bytes) {
 }  // namespace
 
 thread_local std::vector<Context> contexts;
+thread_local int capture_mode = 0;  // global
 
 void broken(const char* rule) {
   (void)std::fprintf(stderr, "fake libcuda: %s\n", rule);

@@ -8,6 +8,7 @@
 // - A stream is a thread with a queue. What is next begins late: 0 to `late_us` microseconds, by the seed.
 // - Registered memory is read and written then. Other memory of the host is at once, as the driver may do it, or then,
 //   too (`pageable_late`), as it also may.
+// - While a stream is captured, what a thread may not call then unless its mode is relaxed breaks the capture.
 // - Memory that is freed, or unregistered, while a copy of it is queued, or unregistered when it is unmapped already,
 //   ends the process with a line.
 //
@@ -42,6 +43,7 @@ inline constexpr std::uint64_t kContexts = 0x1000;  // that of GPU n: this, and 
 
 // Those of this thread, the last one is current.
 extern thread_local std::vector<Context> contexts;
+extern thread_local int capture_mode;
 inline Device current_device() {
   return static_cast<Device>(reinterpret_cast<std::uint64_t>(contexts.back()) - kContexts);
 }
@@ -119,6 +121,7 @@ struct Counts {
   std::atomic<std::uint64_t> copies = 0;      // that are done
   std::atomic<std::uint64_t> bytes = 0;       // of these
   std::atomic<std::uint64_t> registered = 0;  // bytes, ever
+  std::atomic<std::uint64_t> broken = 0;      // captures
 };
 
 class World {
@@ -153,7 +156,8 @@ class World {
   std::atomic<Code> sticky = 0;
   std::atomic<unsigned> late_us = 0;
   std::atomic<bool> pageable_late = false;
-  int device_of_memory = -1;  // -1: the context's
+  std::atomic<int> captures = 0;  // under way
+  int device_of_memory = -1;      // -1: the context's
   std::map<Device, int> retained;
   std::map<std::uint64_t, std::shared_ptr<FakeEvent>> events;  // by handle
   Counts counts;

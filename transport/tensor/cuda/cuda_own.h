@@ -62,6 +62,9 @@ inline constexpr int kPointerMemoryType = 2;
 inline constexpr int kPointerIsManaged = 8;
 inline constexpr int kPointerOrdinal = 9;
 
+// CUstreamCaptureMode
+inline constexpr int kCaptureRelaxed = 2;
+
 inline constexpr unsigned kRegisterPortable = 1;
 inline constexpr unsigned kRegisterReadOnly = 8;
 inline constexpr unsigned kEventDisableTiming = 2;
@@ -109,6 +112,7 @@ struct Functions {
   Code (*event_query)(Event event) = nullptr;
   Code (*event_destroy)(Event event) = nullptr;
   Code (*stream_is_capturing)(Stream stream, int* status) = nullptr;
+  Code (*exchange_capture_mode)(int* mode) = nullptr;
 };
 
 }  // namespace monarch::tensor::own_cuda
@@ -126,4 +130,5 @@ struct Functions {
                               each(copy_2d, cuMemcpy2DAsync_v2) each(event_create, cuEventCreate)                     \
                                   each(event_record, cuEventRecord) each(event_query, cuEventQuery)                   \
                                       each(event_destroy, cuEventDestroy_v2)                                          \
-                                          each(stream_is_capturing, cuStreamIsCapturing)
+                                          each(stream_is_capturing, cuStreamIsCapturing)                              \
+                                              each(exchange_capture_mode, cuThreadExchangeStreamCaptureMode)

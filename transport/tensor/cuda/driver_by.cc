@@ -40,12 +40,12 @@ struct Gpu {
 
 // Most calls want a context of the thread's own: theirs for as long as this is there.
 // WARNING: the context that a pointer names is none for memory of pools (cuPointerGetAttribute, CONTEXT).
-class CurrentContext {
+class PushedContext {
  public:
-  CurrentContext(const Functions& cuda, own_cuda::Context context) : cuda_(cuda), code_(cuda.push(context)) {}
-  CurrentContext(const CurrentContext&) = delete;
-  CurrentContext& operator=(const CurrentContext&) = delete;
-  ~CurrentContext() {
+  PushedContext(const Functions& cuda, own_cuda::Context context) : cuda_(cuda), code_(cuda.push(context)) {}
+  PushedContext(const PushedContext&) = delete;
+  PushedContext& operator=(const PushedContext&) = delete;
+  ~PushedContext() {
     own_cuda::Context popped = nullptr;
     if (code_ == own_cuda::kSuccess) (void)cuda_.pop(&popped);  // it was pushed here
   }
@@ -54,6 +54,28 @@ class CurrentContext {
  private:
   const Functions& cuda_;
   Code code_;
+};
+
+// The same, for calls of our own.
+// WARNING: while any thread captures a graph, calls such as cuEventQuery and cuMemHostRegister_v2 fail in all threads
+// whose mode is not relaxed, and what is captured fails with them.
+class CurrentContext {
+ public:
+  CurrentContext(const Functions& cuda, own_cuda::Context context) : cuda_(cuda), pushed_(cuda, context) {
+    if (code() == own_cuda::kSuccess) exchanged_ = cuda_.exchange_capture_mode(&mode_) == own_cuda::kSuccess;
+  }
+  CurrentContext(const CurrentContext&) = delete;
+  CurrentContext& operator=(const CurrentContext&) = delete;
+  ~CurrentContext() {
+    if (exchanged_) (void)cuda_.exchange_capture_mode(&mode_);  // it was exchanged here
+  }
+  Code code() const { return pushed_.code(); }
+
+ private:
+  const Functions& cuda_;
+  const PushedContext pushed_;
+  int mode_ = own_cuda::kCaptureRelaxed;
+  bool exchanged_ = false;
 };
 
 // After it a context does nothing any more; other codes are of one call.
@@ -146,7 +168,7 @@ class DriverScope final : public CudaScope {
   Code code() const { return current_.code(); }
 
  private:
-  const CurrentContext current_;
+  const PushedContext current_;  // whose calls are captured as the thread's are
 };
 
 class DriverPin final : public CudaPin {

@@ -258,6 +258,28 @@ TEST_F(CudaDriver, RefusesAStreamThatIsCaptured) {
   EXPECT_EQ(cuda_->check({}).error().code, ErrorCode::kInvalid);
 }
 
+TEST_F(CudaDriver, BreaksNothingThatIsCapturedMeanwhile) {
+  GpuStream captured;
+  const GpuStream own;
+  GpuMemory memory(64);
+  const Mapped host(4'096);
+  captured.capture(true);
+  {
+    const auto pin = cuda_->pin(host.data(), 4'096);
+    ASSERT_TRUE(pin.ok()) << pin.error().message;
+    ASSERT_TRUE(cuda_->to_host({.host = host.data(), .device = memory.data(), .row = 64}, own.stream()).ok());
+    const Status settled = settle(own.stream());
+    EXPECT_TRUE(settled.ok()) << settled.error().message;
+  }
+  EXPECT_EQ(count_of(CudaCount::kBroken), 0U);
+  const auto scope = cuda_->enter(0).value();
+  std::uint64_t event = 0;
+  ASSERT_EQ(fake::call("cuEventCreate", &event, 0U), 0);
+  EXPECT_EQ(fake::call("cuEventQuery", event), 900) << "a thread's own calls are as they were";
+  EXPECT_EQ(fake::call("cuEventDestroy_v2", event), 0);
+  captured.capture(false);
+}
+
 TEST_F(CudaDriver, NamesTheGpuAndTheErrorOfACopy) {
   const GpuMemory memory(64);
   std::vector<char> host(128);
