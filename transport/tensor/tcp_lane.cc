@@ -94,7 +94,9 @@ Status TcpLane::go_on() {
     if (broken_.ok() && streams_[i].waits_for_room) broken_ = ask(streams_[i]);
     ++i;
   }
-  return broken_;
+  // What cannot be said or heard is the end of the link.
+  if (broken_.ok() || broken_.error().code == ErrorCode::kInvalid) return broken_;
+  return Error{ErrorCode::kBusy, broken_.error().message};
 }
 
 bool TcpLane::go_on_dialling(Stream& stream) {
@@ -104,19 +106,14 @@ bool TcpLane::go_on_dialling(Stream& stream) {
   stream.dial.reset();
   stream.link = std::move(*link);
   if (work_ == nullptr || next_ == work_->pieces.size()) return true;
-  const Status asked = ask(stream);
-  if (!asked.ok()) broken_ = ended(asked.error());
+  broken_ = ask(stream);
   return true;
 }
 
 Status TcpLane::go_on(Stream& stream) {
-  Status went = stream.link->flush();
-  if (went.ok()) went = hear(stream);
-  if (went.ok() || went.error().code == ErrorCode::kInvalid) return went;
-  return ended(went.error());
+  MONARCH_TRY(stream.link->flush());
+  return hear(stream);
 }
-
-Error TcpLane::ended(const Error& error) const { return {ErrorCode::kBusy, error.message}; }
 
 Status TcpLane::hear(Stream& stream) {
   for (;;) {

@@ -75,7 +75,6 @@ class TcpLane final : public Lane {
   Status take_word(Stream& stream, const LinkFrame& frame);
   static Status take_rows(Stream& stream);
   void take_piece(Stream& stream);
-  Error ended(const Error& error) const;
 
   Destination& destination_;
   const Dial dial_;
