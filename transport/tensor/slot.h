@@ -46,9 +46,13 @@ class Slot {
   // For one who has a driver know it.
   Result<UniqueFd> pinning_reader() const { return memory_->pinning_reader(); }
   bool may_be_pinned() const { return memory_->readers() == LentMemory::Readers::kMayPin; }
-  // It is known to the driver from now on, until it goes.
-  void pin(std::unique_ptr<CudaPin> pin) { pin_ = std::move(pin); }
-  bool is_pinned() const { return pin_ != nullptr; }
+  // It is known to the driver from now on, until it goes; nullptr: the driver has refused it.
+  void pin(std::unique_ptr<CudaPin> pin) {
+    pin_ = std::move(pin);
+    shown_ = true;
+  }
+  // The driver was asked.
+  bool is_shown() const { return shown_; }
   // No process of this machine has it mapped.
   bool is_alone() const { return memory_->is_alone(); }
 
@@ -57,6 +61,7 @@ class Slot {
 
   std::unique_ptr<LentMemory> memory_;
   std::unique_ptr<CudaPin> pin_;  // behind the memory: it ends before that is unmapped
+  bool shown_ = false;
 };
 
 // A slot of another process, mapped.

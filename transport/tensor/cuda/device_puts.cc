@@ -100,9 +100,10 @@ Status DevicePuts::mark(const CudaStream& stream) {
 }
 
 void DevicePuts::pin(Slot& slot) {
-  if (cuda_ == nullptr || !end_.pins || slot.is_pinned()) return;
+  if (cuda_ == nullptr || !end_.pins || slot.is_shown()) return;
   auto pin = cuda_->pin(slot.start(), slot.bytes());
   if (pin.ok()) return slot.pin(std::move(*pin));
+  slot.pin(nullptr);
   if (std::exchange(said_unpinned_, true)) return;
   end_.say(
       text("monarch: ", printable(name_),

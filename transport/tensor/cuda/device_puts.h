@@ -47,7 +47,7 @@ class DevicePuts {
   // What check() has passed. `copies`: from there to memory that `to` counts from. kDevice: the driver's word, which
   // wait() has, too.
   Status put(const std::vector<Copy>& copies, const DeviceMemory& from, char* to);
-  // Has the driver know a slot; where it refuses, copies are slower, which is said once.
+  // Has the driver know a slot, once; where it refuses, copies are slower, which is said once.
   void pin(Slot& slot);
   // Everything that was put since begin() is there. kTimeout: a stream is late; kDevice: its word;
   // then leave() is due.
