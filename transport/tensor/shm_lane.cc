@@ -17,6 +17,7 @@ void ShmLane::begin(const VersionId& version, const LaneWork& work) {
   version_ = version;
   work_ = &work;
   next_ = 0;
+  waits_for_room_ = false;
   mark_ = 0;
   nowhere_ = false;
   slot_ = nullptr;

@@ -40,5 +40,23 @@ TEST(LateStreamsTest, ShowsADriverThatRefusesASlotItNoMore) {
   EXPECT_EQ(gang.wrong(6), 0U);
 }
 
+// There are fewer rooms than pieces.
+TEST(LateStreamsTest, BeginsAnewALaneThatWaitedForRoom) {
+  const TestDevices devices;
+  for (const unsigned way : {0U, 1U, 2U}) {
+    StagedOptions options;
+    options.ways = {.machine = {}, .shm = way == 0, .verbs = way == 1, .tcp = way == 2};
+    options.pins = false;
+    make_pageable_late(true);
+    StagedGang gang(options);
+    gang.publish(1);
+    gang.reader_stream().spin(300'000);
+    EXPECT_EQ(failure(gang.pull({}, Duration::milliseconds(100))).how, PullEnd::kTimeout);
+    EXPECT_EQ(pulled(gang.pull({}, Duration::seconds(5))).version.version.number, 1U);
+    EXPECT_EQ(gang.wrong(1), 0U);
+    make_pageable_late(false);
+  }
+}
+
 }  // namespace
 }  // namespace monarch::tensor
