@@ -45,8 +45,8 @@ class Destination {
   virtual Cuda* pins() { return nullptr; }
   // The driver does not take such a slot.
   virtual void refused(const std::string& /*why*/) {}
-  // `from`: of the piece's first row, in memory that is known to the driver.
-  virtual void copy(const Piece& /*piece*/, const char* /*from*/) {}
+  // `from`: of the piece's first row, in memory that is known to the driver. False: not now, as room() has it.
+  virtual bool copy(const Piece& /*piece*/, const char* /*from*/) { return false; }
   // Behind what was copied so far, and not before, `keeps` is let go of.
   virtual Mark mark(std::shared_ptr<const void> /*keeps*/) { return 0; }
   virtual bool has_passed(Mark /*mark*/) const { return true; }

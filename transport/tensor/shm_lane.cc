@@ -142,14 +142,11 @@ void ShmLane::copy_some() {
   if (is_copied()) finish_rows();
 }
 
-// False: there is no room for it now.
+// False: not now.
 bool ShmLane::copy(const Piece& piece) {
   const char* const from = slot_->start() + piece.source;
   const bool is_of_host = piece.device == kHostMemory;
-  if (!is_of_host && slot_->is_pinned()) {
-    destination_.copy(piece, from);
-    return true;
-  }
+  if (!is_of_host && slot_->is_pinned()) return destination_.copy(piece, from);
   const auto room = destination_.room(piece);
   if (!room) return false;
   copy_run({.from = from,

@@ -78,9 +78,13 @@ void DeviceDestination::record(UnderWay one) {
   under_way_.push_back(std::move(one));
 }
 
-void DeviceDestination::copy(const Piece& piece, const char* from) {
+bool DeviceDestination::copy(const Piece& piece, const char* from) {
+  if (copies_ == kCopies) return false;
   copy_to_device(piece, from, piece.source_pitch);
   copied_.insert(piece.device);
+  ++unmarked_;
+  ++copies_;
+  return true;
 }
 
 void DeviceDestination::copy_to_device(const Piece& piece, const char* from, std::uint64_t pitch) {
@@ -99,7 +103,9 @@ Destination::Mark DeviceDestination::mark(std::shared_ptr<const void> keeps) {
   if (copied_.empty()) return marked_;
   ++marked_;
   for (const int device : copied_) {
-    record({.event = nullptr, .device = device, .room = nullptr, .mark = marked_, .keeps = keeps});
+    UnderWay behind{.event = nullptr, .device = device, .room = nullptr, .mark = marked_, .keeps = keeps};
+    behind.copies = std::exchange(unmarked_, 0);
+    record(std::move(behind));
   }
   copied_.clear();
   return marked_;
@@ -118,6 +124,7 @@ Status DeviceDestination::go_on() {
       if (lost_) break;
     }
     if (first.room != nullptr) free_.push_back(first.room);
+    copies_ -= first.copies;
     const Mark mark = first.mark;
     under_way_.pop_front();
     if (mark == 0) continue;

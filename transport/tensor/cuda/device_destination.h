@@ -23,6 +23,8 @@ namespace monarch::tensor {
 class DeviceDestination : public Destination {
  public:
   static constexpr std::size_t kRooms = 16;  // of kPieceBytes each
+  // From slots, under way: a driver that has a thousand or so to do on a stream has the caller of the next one wait.
+  static constexpr std::uint64_t kCopies = 256;
 
   // `parts`: spans of the host's memory among what is pulled. `name`: of what is pulled.
   DeviceDestination(SharedCuda cuda, CudaEnd end, std::string name, std::vector<VerbsDestination::Span> parts);
@@ -46,7 +48,7 @@ class DeviceDestination : public Destination {
   Cuda* pins() override { return end_.pins && !refused_ ? cuda_.get() : nullptr; }
   // The others are not tried.
   void refused(const std::string& why) override;
-  void copy(const Piece& piece, const char* from) override;
+  bool copy(const Piece& piece, const char* from) override;
   Mark mark(std::shared_ptr<const void> keeps) override;
   bool has_passed(Mark mark) const override { return mark <= passed_; }
   Status go_on() override;
@@ -68,7 +70,8 @@ class DeviceDestination : public Destination {
     char* room = nullptr;  // that it is a copy from, else a mark
     Mark mark = 0;
     std::shared_ptr<const void> keeps;
-    bool has_failed = false;  // it is not under way
+    bool has_failed = false;   // it is not under way
+    std::uint64_t copies = 0;  // from slots
   };
 
   CudaStream stream_of(int device) const { return {device, stream_}; }
@@ -87,8 +90,10 @@ class DeviceDestination : public Destination {
   std::deque<UnderWay> under_way_;
   Mark marked_ = 0;
   Mark passed_ = 0;
-  std::set<int> copied_;  // GPUs, since the last mark
-  Status failure_;        // of this run
+  std::set<int> copied_;        // GPUs, since the last mark
+  std::uint64_t unmarked_ = 0;  // copies, since then
+  std::uint64_t copies_ = 0;    // that are under way
+  Status failure_;              // of this run
   bool lost_ = false;
   bool refused_ = false;
 };

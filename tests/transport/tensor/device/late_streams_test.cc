@@ -40,7 +40,99 @@ TEST(LateStreamsTest, ShowsADriverThatRefusesASlotItNoMore) {
   EXPECT_EQ(gang.wrong(6), 0U);
 }
 
-// There are fewer rooms than pieces.
+std::atomic<std::uint64_t> told_to_copy{0};
+
+class CountingCuda final : public BentCuda {
+ public:
+  using BentCuda::BentCuda;
+  Status to_device(const CudaCopy& copy, const CudaStream& stream) override {
+    ++told_to_copy;
+    return real_->to_device(copy, stream);
+  }
+};
+
+// A pull of as many copies, of two rows each, as a stream cannot have queued.
+class ManyCopies {
+ public:
+  static constexpr std::uint64_t kCopies = DeviceDestination::kCopies * 4;
+  static constexpr std::uint64_t kRow = 8;     // bytes
+  static constexpr std::uint64_t kPitch = 16;  // on the GPU
+  static constexpr std::uint64_t kTwoRows = 40;
+
+  ManyCopies() : gang_((test_cuda = by<BentCuda>(), 1U), 1) {
+    reader_ = std::make_unique<TestReader>(
+        std::vector<PullPart>{{.tensor = kind_,
+                               .box = whole(kind_.shape),
+                               .data = into_.data(),
+                               .strides = {kTwoRows, kPitch, 1},
+                               .device = 0}},
+        LinkWays{.machine = {}, .shm = true, .verbs = false, .tcp = false}, "weights",
+        std::make_unique<DeviceDestination>(by<CountingCuda>().find().value(), by<CountingCuda>(), "weights",
+                                            std::vector<VerbsDestination::Span>{}));
+    reader_->finds(gang_);
+  }
+  ManyCopies(const ManyCopies&) = delete;
+  ManyCopies& operator=(const ManyCopies&) = delete;
+  ~ManyCopies() {
+    reader_.reset();
+    gang_.kill(0);
+    test_cuda = {};
+    stream_.drain();
+  }
+
+  GpuStream& stream() { return stream_; }
+  void publish() {
+    std::string bytes(from_.size(), '\0');
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = byte(i);
+    from_.poke(bytes);
+    Publisher& publisher = gang_.publisher(0);
+    ASSERT_TRUE(publisher.begin(1).ok());
+    const Status put = publisher.put_device(kind_, whole(kind_.shape), {from_.data(), owners_.stream()},
+                                            dense_strides(kind_.shape, 1));
+    ASSERT_TRUE(put.ok()) << put.error().message;
+    ASSERT_TRUE(publisher.commit().ok());
+  }
+  PullOutcome pull(Duration timeout) {
+    return reader_->pull->run({.newer_than = {}, .timeout = timeout, .stream = stream_.stream().handle});
+  }
+  bool is_whole() const {
+    const std::string seen = into_.peek();
+    for (std::size_t i = 0; i < from_.size(); ++i) {
+      const std::size_t row = i / kRow;
+      if (seen[row / 2 * kTwoRows + row % 2 * kPitch + i % kRow] != byte(i)) return false;
+    }
+    return true;
+  }
+
+ private:
+  static char byte(std::size_t at) { return static_cast<char>(1 + at % 251); }
+  template <class Bent>
+  static CudaEnd by() {
+    return {.find = []() -> Result<SharedCuda> { return bent<Bent>(load_libcuda().value()); }};
+  }
+
+  const TensorKind kind_{"w", kUint8, {kCopies, 2, kRow}};
+  GpuMemory from_{kCopies * 2 * kRow};
+  GpuMemory into_{kCopies * kTwoRows};
+  GpuStream owners_;
+  GpuStream stream_;
+  TensorGang gang_;
+  std::unique_ptr<TestReader> reader_;
+};
+
+// The driver would have the caller wait, whom no deadline and no cancel would reach then.
+TEST(LateStreamsTest, HasNoMoreCopiesQueuedThanADriverTakes) {
+  ManyCopies many;
+  many.publish();
+  many.stream().spin(300'000);
+  told_to_copy = 0;
+  EXPECT_EQ(failure(many.pull(Duration::milliseconds(100))).how, PullEnd::kTimeout);
+  EXPECT_EQ(told_to_copy, DeviceDestination::kCopies);
+  EXPECT_EQ(pulled(many.pull(Duration::seconds(20))).by_shm, 1U);
+  EXPECT_TRUE(many.is_whole());
+}
+
+// Also with rooms, of which there are fewer than pieces.
 TEST(LateStreamsTest, BeginsAnewALaneThatWaitedForRoom) {
   const TestDevices devices;
   for (const unsigned way : {0U, 1U, 2U}) {
