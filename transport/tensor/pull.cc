@@ -109,7 +109,7 @@ Status Pull::begin_devices(std::uint64_t stream) {
   if (devices_ == nullptr) return {};
   std::set<int> gpus;
   for (const PullPart& part : parts_) {
-    if (part.device != kHostMemory) gpus.insert(part.device);
+    if (part.device != kHostMemory && !is_empty(part.box)) gpus.insert(part.device);
   }
   return devices_->begin(gpus, stream);
 }
