@@ -267,6 +267,7 @@ Result<std::unique_ptr<tensor::Publisher>> TensorSession::publish(const std::str
 
 Result<std::unique_ptr<tensor::Pull>> TensorSession::pull(const std::string& mesh, const std::string& publication,
                                                           std::vector<tensor::PullPart> parts) {
+  MONARCH_TRY(check_process());
   MONARCH_ASSIGN(auto devices, devices_of(parts, text(printable(publication), " of ", printable(mesh))));
   MONARCH_ASSIGN(PullMaterial made, material(mesh, publication));
   return std::make_unique<tensor::Pull>(std::move(made.place), std::move(parts), std::move(made.finder), made.words,
@@ -274,6 +275,7 @@ Result<std::unique_ptr<tensor::Pull>> TensorSession::pull(const std::string& mes
 }
 
 Result<int> TensorSession::gpu_of(const char* memory) const {
+  MONARCH_TRY(check_process());  // a child has no driver, either
   MONARCH_ASSIGN(const tensor::SharedCuda cuda, cuda_.find());
   return cuda->device_of(memory);
 }

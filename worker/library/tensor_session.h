@@ -55,7 +55,7 @@ class TensorSession {
   // not know that memory, or another GPU's.
   Result<std::unique_ptr<tensor::Pull>> pull(const std::string& mesh, const std::string& publication,
                                              std::vector<tensor::PullPart> parts);
-  // Whose memory that is. kUnsupported: there is no driver; kInvalid: it does not know it.
+  // Whose memory that is. kUnsupported: there is no driver; kInvalid: it does not know it, or this is a child.
   Result<int> gpu_of(const char* memory) const;
   // Of a tensor that is mapped.
   Result<std::unique_ptr<tensor::Pull>> map(const std::string& mesh, const std::string& publication,
