@@ -1,6 +1,7 @@
 #include "transport/tensor/cuda/device_destination.h"
 
-#include <cstdlib>
+#include <sys/mman.h>
+
 #include <new>
 #include <utility>
 
@@ -9,11 +10,7 @@
 
 namespace monarch::tensor {
 
-namespace {
-
-constexpr std::size_t kPage = 4'096;
-
-}  // namespace
+void DeviceDestination::Unmap::operator()(char* memory) const { (void)::munmap(memory, kRoomBytes); }
 
 DeviceDestination::DeviceDestination(SharedCuda cuda, CudaEnd end, std::string name,
                                      std::vector<VerbsDestination::Span> parts)
@@ -22,12 +19,14 @@ DeviceDestination::DeviceDestination(SharedCuda cuda, CudaEnd end, std::string n
       name_(std::move(name)),
       parts_(std::move(parts)),
       rooms_(std::make_unique<Rooms>()) {
-  const std::size_t bytes = kRooms * kPieceBytes;
-  rooms_->memory.reset(static_cast<char*>(std::aligned_alloc(kPage, bytes)));
-  if (rooms_->memory == nullptr) throw std::bad_alloc();
+  void* const start = ::mmap(nullptr, kRoomBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (start == MAP_FAILED) throw std::bad_alloc();
+  // What is shared with a child is copied where it is written next, and devices go on with the memory as it was.
+  (void)::madvise(start, kRoomBytes, MADV_DONTFORK);
+  rooms_->memory.reset(static_cast<char*>(start));
   for (std::size_t room = 0; room < kRooms; ++room) free_.push_back(rooms_->memory.get() + room * kPieceBytes);
   if (!end_.pins) return;
-  auto pin = cuda_->pin(rooms_->memory.get(), bytes);
+  auto pin = cuda_->pin(rooms_->memory.get(), kRoomBytes);
   if (pin.ok()) rooms_->pin = std::move(*pin);  // else copies from there are slower
 }
 
@@ -57,7 +56,7 @@ std::optional<Destination::Room> DeviceDestination::room(const Piece& piece) {
 void DeviceDestination::drop(const Room& room) {
   if (rooms_ == nullptr) return;
   const char* const first = rooms_->memory.get();
-  if (room.at >= first && room.at < first + kRooms * kPieceBytes) free_.push_back(room.at);
+  if (room.at >= first && room.at < first + kRoomBytes) free_.push_back(room.at);
 }
 
 void DeviceDestination::filled(const Piece& piece, const Room& room) {
@@ -159,7 +158,7 @@ void DeviceDestination::give_up() {
 
 std::vector<VerbsDestination::Span> DeviceDestination::spans() const {
   auto all = parts_;
-  all.push_back({rooms_->memory.get(), kRooms * kPieceBytes});
+  all.push_back({rooms_->memory.get(), kRoomBytes});
   return all;
 }
 

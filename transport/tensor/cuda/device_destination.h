@@ -7,7 +7,6 @@
 // Thread, lifetime: a Destination's.
 
 #include <cstdint>
-#include <cstdlib>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -55,12 +54,13 @@ class DeviceDestination : public Destination {
   bool is_idle() const override { return under_way_.empty(); }
 
  private:
-  struct Free {
-    void operator()(char* memory) const { std::free(memory); }
+  static constexpr std::size_t kRoomBytes = kRooms * kPieceBytes;
+  struct Unmap {
+    void operator()(char* memory) const;
   };
   // Memory of rooms, with what the driver knows of it; that ends first.
   struct Rooms {
-    std::unique_ptr<char, Free> memory;
+    std::unique_ptr<char, Unmap> memory;
     std::unique_ptr<CudaPin> pin;
   };
   // In the order in which they were enqueued.

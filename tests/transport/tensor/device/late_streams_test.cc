@@ -1,6 +1,9 @@
 // How much is asked of a driver whose streams are late, or that refuses memory.
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <memory>
@@ -132,7 +135,22 @@ TEST(LateStreamsTest, HasNoMoreCopiesQueuedThanADriverTakes) {
   EXPECT_TRUE(many.is_whole());
 }
 
-// Also with rooms, of which there are fewer than pieces.
+// A child that is forked while rooms are used shares none of them: what is written there next would go to other pages
+// than those that devices know.
+TEST(LateStreamsTest, SharesNoRoomWithAChild) {
+  const CudaEnd end{.find = load_libcuda};
+  const DeviceDestination destination(load_libcuda().value(), end, "weights", {});
+  const VerbsDestination::Span rooms = destination.spans().front();
+  ASSERT_EQ(::msync(rooms.start, rooms.bytes, MS_ASYNC), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) ::_exit(::msync(rooms.start, rooms.bytes, MS_ASYNC) == 0 ? 1 : 0);
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+// There are fewer rooms than pieces.
 TEST(LateStreamsTest, BeginsAnewALaneThatWaitedForRoom) {
   const TestDevices devices;
   for (const unsigned way : {0U, 1U, 2U}) {
