@@ -5,8 +5,9 @@
  * names the file in ranks of a job with `tensors`.
  *
  * Frozen as monarch/plugin_v1.h is: fields are only ever added at the end of a struct, and who fills one sets its
- * struct_size, the same in each of an array; fields that it does not have are 0. Every function returns one of MONARCH_TENSORS_OK …; where that is another, and `error` is not NULL, it
- * says why. Every wait has a deadline, or names every 30 s what it is for. Texts are UTF-8 and end with a 0 byte.
+ * struct_size, the same in each of an array; fields that it does not have are 0. Every function returns one of
+ * MONARCH_TENSORS_OK …; where that is another, and `error` is not NULL, it says why. Every wait has a deadline, or names
+ * every 30 s what it is for. Texts are UTF-8 and end with a 0 byte.
  *
  * A session is any thread's; a publisher, and a pull but for its cancel, one's at a time. What a session has given out
  * is closed before it. After fork() a child opens its own. */
