@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -83,7 +81,7 @@ class MixedParts {
   PullOutcome pull(std::optional<PulledVersion> newer_than, Duration timeout = Duration::seconds(20)) {
     std::fill(host_.begin(), host_.end(), '\0');
     for (GpuMemory& memory : into_) memory.poke(std::string(memory.size(), '\0'));
-    return reader_->run(newer_than, timeout);
+    return reader().run({.newer_than = newer_than, .timeout = timeout});
   }
   std::uint64_t wrong(std::uint64_t version) const {
     std::uint64_t wrong = 0;
@@ -149,12 +147,15 @@ TEST_P(MixedPartsTest, AreCancelledWhileAGpuIsLate) {
   MixedParts mixed(ways(), pins());
   mixed.publish(1);
   MixedParts::spin(1, 400'000);
-  std::thread other([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    mixed.reader().cancel();
-  });
-  EXPECT_EQ(failure(mixed.pull({})).how, PullEnd::kCancelled);
-  other.join();
+  bool said = false;
+  const PullOutcome outcome = mixed.reader().run({.newer_than = {},
+                                                  .waiting =
+                                                      [&](const std::string& /*words*/) {
+                                                        if (!std::exchange(said, true)) mixed.reader().cancel();
+                                                      },
+                                                  .waiting_every = Duration::milliseconds(50)});
+  EXPECT_EQ(failure(outcome).how, PullEnd::kCancelled);
+  EXPECT_TRUE(said);
   EXPECT_EQ(pulled(mixed.pull({})).version.version.number, 1U) << "the next one is not";
   EXPECT_EQ(mixed.wrong(1), 0U);
 }
