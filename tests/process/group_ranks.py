@@ -149,8 +149,10 @@ def wrong():
             time.sleep(0.005)
         done = threading.Event()
         alone.on_lost(lambda: 1 / 0)  # the others are called all the same
+        alone.on_lost(sys.exit)
         alone.on_lost(done.set)
         say("late", done.wait(10))
+        say("call =", said(lambda: alone.on_lost(5)))
         again.close()
         again.close()
         say("closed =", said(again.check))

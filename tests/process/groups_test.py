@@ -101,7 +101,8 @@ kind = Invalid: a rank of trainer is 0.5, and no whole number
 name = Invalid: a group's name has 1 to 128 bytes, and not 0: _
 long = Invalid: a group's name has 1 to 128 bytes, and not 129: NAME
 timeout = Invalid: timeout is 'soon', and no number of seconds
-closed = Invalid: it is closed
+closed = Invalid: group alone is closed
+call = Invalid: group alone: on_lost() has a int, which cannot be called
 fork = Invalid: this session was opened before fork(): a child opens its own
 """.replace("NAME", "n" * 129).replace(" _\n", " \n").splitlines())
 SAID = """\

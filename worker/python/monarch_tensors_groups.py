@@ -131,19 +131,23 @@ class Group:
             return str(error)
         return None
 
+    def _refuse_closed(self):
+        if self._closed:
+            raise Invalid("group %s is closed" % self.name)
+
     def check(self):
         """Raises PeerGone once the epoch is lost. It waits for nothing."""
         with self._lock:
-            if self._closed:
-                raise Invalid("it is closed")
+            self._refuse_closed()
             self._session.call("group_check", self._handle)
 
     def on_lost(self, call):
         """Calls it once the epoch is lost, on a thread of the group's own: at once, if it is lost already. Not where this
-        rank has left it before."""
+        rank has left it before. Of several calls each waits for the one before it."""
+        if not callable(call):
+            raise Invalid("group %s: on_lost() has a %s, which cannot be called" % (self.name, type(call).__name__))
         with self._lock:
-            if self._closed:
-                raise Invalid("it is closed")
+            self._refuse_closed()
             self._calls.append(call)
             if self._watcher is None:
                 self._watcher = threading.Thread(target=self._watch, name="monarch group", daemon=True)
@@ -167,7 +171,7 @@ class Group:
                 call = self._calls.pop(0)
             try:
                 call()
-            except Exception:
+            except BaseException:  # SystemExit as well: it would end this thread alone, and the other calls with it
                 print("monarch: a call of on_lost() of group %s has failed:" % self.name, file=sys.stderr)
                 traceback.print_exc()
 
