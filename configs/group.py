@@ -31,12 +31,14 @@ class Progress:
 
     def run(self, group):
         """The steps that are left, with all of the group."""
-        gloo = dist.ProcessGroupGloo(group.store(), group.rank, group.size, datetime.timedelta(seconds=60))
+        # Where one dies while the others connect to it, Gloo waits for it five times as long as this.
+        gloo = dist.ProcessGroupGloo(group.store(), group.rank, group.size, datetime.timedelta(seconds=20))
         newest = dist.AllreduceOptions()
         newest.reduceOp = dist.ReduceOp.MAX
         step = torch.tensor([self.step])
         gloo.allreduce([step], newest).wait()  # who has come back knows none
         self.step = int(step)
+        say("all of epoch %d.%d go on with step %d" % (group.epoch + (self.step,)))
         while self.step < self.steps:
             values = torch.full((1 << 16,), float(group.rank + 1))
             gloo.allreduce([values]).wait()

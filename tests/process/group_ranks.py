@@ -166,6 +166,33 @@ def wrong():
     os.waitpid(pid, 0)
 
 
+def stores():
+    """The first member calls store() after all others do, which name it meanwhile; nobody makes two, and none is made of an
+    epoch that is lost."""
+    groups.NOTICE_S = 0.3
+    group = meet()
+    if group.rank > 0:
+        say("none", ME, said(lambda: group.store(timeout=0)))
+    else:
+        time.sleep(1.5)
+    made = []
+    threads = [threading.Thread(target=lambda: made.append(group.store(timeout=None))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    made[0].set(ME, "there")
+    for index in range(group.size):
+        made[0].get("%s/%d" % group.members[index][:2])
+    say("stores", ME, len(made), len(set(map(id, made))))
+    meet(name="all have read").close()
+    if ME == "generator/2":
+        return
+    while group.lost is None:
+        time.sleep(0.005)
+    say("lost", ME, said(group.store))
+
+
 def quickly(rounds, folder):
     """How long a group takes to meet, and how long a loss is not heard of: rank 0 of the generators ends itself again and
     again, the others say."""

@@ -26,7 +26,7 @@ from monarch_tensors_memory import Invalid
 __all__ = ["Group", "Member"]
 
 NOTICE_S = 30           # between two lines that name who is missing
-_STORE_TRY_S = 2        # that a store is waited for before it is looked whether the group is lost
+_STORE_TRY_S = 2        # for one connection to a store
 _STORE_TIMEOUT_S = 300  # PyTorch's own
 
 Member = collections.namedtuple("Member", ["mesh", "rank", "generation"])
@@ -92,6 +92,7 @@ class Group:
         self._lock = threading.Lock()
         self._calls = []
         self._watcher = None
+        self._opening = threading.Lock()
         self._store = None
         self._closed = False
         self._handle = None
@@ -178,14 +179,20 @@ class Group:
     def store(self, timeout=_STORE_TIMEOUT_S):
         """A torch.distributed.TCPStore of the group, which the first member's process has; one and the same in each call.
         It serves the default group (init_process_group(store=…)), and groups beside it. Once the epoch is lost it ends:
-        what waits for it, as a group that is being made, raises. timeout: seconds, of it and of what it does."""
-        if self._store is None:
-            self._store = self._open_store(_tensors._milliseconds(timeout, "timeout") / 1000.0)
-            self.on_lost(self._end_store)
-        return self._store
+        what waits for it, as a group that is being made, raises, and so does this. timeout: seconds for which the first
+        member's call is waited for, and of what the store does; None: any time."""
+        seconds = _tensors._LONGEST if timeout is None else _tensors._milliseconds(timeout, "timeout") / 1000.0
+        with self._opening:
+            self.check()
+            if self._store is None:
+                self._store = self._open_store(seconds)
+                self.on_lost(self._end_store)
+            return self._store
 
     def _end_store(self):
-        """PyTorch cannot end a wait for a store: the end of its connections does."""
+        """PyTorch cannot end a wait for a store: the end of its connections does. Nobody is given it again: a thread of it
+        runs without a pause, in older versions of PyTorch, until it is freed."""
+        self._store = None
         for name in os.listdir("/proc/self/fd"):
             try:
                 if os.readlink("/proc/self/fd/" + name).startswith("socket:"):
@@ -195,24 +202,54 @@ class Group:
             except (OSError, ValueError):
                 pass  # it is none of TCP, or was closed meanwhile
 
-    def _open_store(self, timeout):
+    def _open_store(self, seconds):
         import datetime
         from torch.distributed import TCPStore
-        until = time.monotonic() + timeout
+        until = time.monotonic() + seconds
         while True:
-            self.check()
-            wait = datetime.timedelta(seconds=min(_STORE_TRY_S, timeout))
+            if self.rank > 0:
+                self._await_store(until, seconds)
             try:
-                store = TCPStore(self.address, self.port, self.size, self.rank == 0, wait, wait_for_workers=False)
-                store.set_timeout(datetime.timedelta(seconds=timeout))
+                store = TCPStore(self.address, self.port, self.size, self.rank == 0, datetime.timedelta(seconds=_STORE_TRY_S),
+                                 wait_for_workers=False)
+                store.set_timeout(datetime.timedelta(seconds=seconds))
                 return store
-            except (RuntimeError, OSError) as error:  # of PyTorch: also where nobody listens there yet
+            except (RuntimeError, OSError) as error:  # of PyTorch
                 self.check()
+                said = "group %s: no store at %s port %d: %s" % (self.name, self.address, self.port, str(error).splitlines()[0])
                 if self.rank == 0:
-                    raise
+                    raise _tensors.Internal(said)
                 if time.monotonic() >= until:
-                    raise _tensors.Timeout("no store of group %s at %s port %d within %g s: %s" %
-                                           (self.name, self.address, self.port, timeout, str(error).splitlines()[0]))
+                    raise _tensors.Timeout(said)
+
+    def _await_store(self, until, seconds):
+        """PyTorch would look once a second, each time with a line in the rank's output."""
+        begun = time.monotonic()
+        say_at = begun + NOTICE_S
+        pause = 0.001
+        while True:
+            missing = self._missing_store()
+            if missing is None:
+                return
+            self.check()
+            now = time.monotonic()
+            if now >= until:
+                raise _tensors.Timeout("group %s: no store within %gs: %s" % (self.name, seconds, missing))
+            if now >= say_at:
+                say_at = now + NOTICE_S
+                print("monarch: group %s: no store since %.3gs: %s" % (self.name, now - begun, missing), file=sys.stderr, flush=True)
+            time.sleep(min(pause, until - now))
+            pause = min(2 * pause, 0.05)
+
+    def _missing_store(self):
+        """Why nobody listens there, or None."""
+        try:
+            socket.create_connection((self.address, self.port), _STORE_TRY_S).close()
+            return None
+        except ConnectionRefusedError:
+            return "%s/%d has not called store()" % self.members[0][:2]
+        except OSError as error:
+            return "%s port %d of %s/%d is not reached: %s" % ((self.address, self.port) + self.members[0][:2] + (error,))
 
     def close(self):
         """Leaves the epoch."""
