@@ -166,6 +166,33 @@ def wrong():
     os.waitpid(pid, 0)
 
 
+class Ends(Exception):
+    pass
+
+
+def interrupted():
+    """What a handler of a signal raises ends a call for a group, which then counts no more; who calls again is in it."""
+    def end(number, frame):
+        raise Ends()
+    signal.signal(signal.SIGTERM, end)
+    if ME == "trainer/0" or ME == "generator/1":
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
+        begun = now()
+        try:
+            meet(timeout=60, name="early")
+            say("met", ME)
+        except Ends:
+            say("ended", ME, now() - begun < 5)
+        meet(name="all are here").close()
+        say("none", ME, said(lambda: meet(timeout=0.5, name="early")))
+    else:
+        meet(name="all are here").close()
+    meet(name="all are done").close()
+    group = meet(name="early")
+    say("epoch", ME, group.epoch[1])
+    meet(name="end").close()
+
+
 def stores():
     """The first member calls store() after all others do, which name it meanwhile; nobody makes two, and none is made of an
     epoch that is lost."""

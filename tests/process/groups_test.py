@@ -75,6 +75,16 @@ class Groups(recovery.RecoveryTest):
         self.assertEqual([line for line in lines if " = " not in line], sorted(SAID), wrong)
         self.assert_nothing_left()
 
+    def test_a_signal_in_a_call(self):
+        run = self.start_group("interrupted")
+        lines = self.ended(run)
+        self.assertEqual(lines[:2], ["ended generator/1 True", "ended trainer/0 True"], run)
+        self.assertEqual(lines[2:6], [f"epoch {who} 3" for who in ALL], run)
+        for who, line in zip(("generator/1", "trainer/0"), lines[6:]):
+            self.assertRegex(line, rf"^none {who} Timeout: group early has not met within 500ms: .*ha(s|ve) not called$", run)
+        self.assertEqual(len(lines), 8, run)
+        self.assert_nothing_left()
+
     def test_how_long_it_takes(self):
         """Five losses; most take a few milliseconds, and one has a second on a machine that is busy."""
         run = self.start_group("quickly", 5, self.shared("quickly"))

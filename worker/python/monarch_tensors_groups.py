@@ -69,6 +69,69 @@ def _wish(mesh, ranks):
     return wish
 
 
+class _Meeting:
+    """A call for a group. Handlers of signals run in the main thread alone, and not while it is in the library: there another thread
+    calls, so that Ctrl-C, or a handler that raises, ends the call."""
+
+    def __init__(self, session, options):
+        self._session = session
+        self._options = options
+        self._lock = threading.Lock()
+        self._done = threading.Event()
+        self._handle = None
+        self._error = None
+        self._given_up = False
+
+    def wait(self):
+        if threading.current_thread() is not threading.main_thread():
+            return self._meet(self._options)
+        try:
+            threading.Thread(target=self._run, name="monarch group meets", daemon=True).start()
+        except RuntimeError:  # at the end of the interpreter no thread begins
+            return self._meet(self._options)
+        try:
+            self._done.wait()
+        except BaseException:
+            self._give_up()
+            raise
+        if self._error is not None:
+            raise self._error
+        return self._handle
+
+    def _meet(self, options):
+        handle = ctypes.c_void_p()
+        self._session.call("group_meet", self._session.handle, ctypes.byref(options), ctypes.byref(handle))
+        return handle
+
+    def _run(self):
+        try:
+            handle, error = self._meet(self._options), None
+        except _tensors.TensorError as raised:
+            handle, error = None, raised
+        with self._lock:
+            self._handle, self._error = handle, error
+            if self._given_up:
+                self._free()
+        self._done.set()
+
+    def _give_up(self):
+        """A newer call takes the place of the one that waits, and ends at once."""
+        with self._lock:
+            self._given_up = True
+            if self._done.is_set() or self._handle is not None or self._error is not None:
+                return self._free()
+        try:
+            self._options.timeout_ms = 0
+            self._session.tell("group_free", self._meet(self._options))
+        except _tensors.TensorError:
+            pass
+
+    def _free(self):
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            self._session.tell("group_free", handle)
+
+
 def _is_at(peer, address, port):
     """Whether that is the other end of a connection to this address, by IPv4 in IPv6 as well."""
     if not isinstance(peer, tuple) or peer[1] != port:
@@ -102,11 +165,9 @@ class Group:
         options = _tensors._made(_Meet, members_count=len(wishes), name=_memory.name_bytes(name, "a group's name"),
                                  members=(_Members * max(len(wishes), 1))(*wishes), notice_ms=int(NOTICE_S * 1000),
                                  timeout_ms=_tensors._milliseconds(timeout, "timeout"))
-        handle = ctypes.c_void_p()
-        self._session.call("group_meet", self._session.handle, ctypes.byref(options), ctypes.byref(handle))
-        self._handle = handle
+        self._handle = _Meeting(self._session, options).wait()
         info = _tensors._made(_Info)
-        self._session.tell("group_info", handle, ctypes.byref(info))
+        self._session.tell("group_info", self._handle, ctypes.byref(info))
         self.name = name
         self.rank = info.rank
         self.size = info.size
