@@ -71,11 +71,12 @@ inline int done(monarch_tensors_error_v1* to, const Status& status) {
   return status.ok() ? MONARCH_TENSORS_OK : fail(to, status.error());
 }
 
-// What its caller has filled, who may have been built with an earlier header: the other fields are 0.
+// What its caller has filled, who may have been built with an earlier header: the other fields are 0. at_least: bytes
+// that all headers have.
 template <class Struct>
-Struct as_far_as_filled(const Struct& given) {
+Struct as_far_as_filled(const Struct& given, std::size_t at_least = 0) {
   Struct all{};
-  std::memcpy(&all, &given, std::min<std::size_t>(given.struct_size, sizeof all));
+  std::memcpy(&all, &given, std::clamp<std::size_t>(given.struct_size, at_least, sizeof all));
   return all;
 }
 

@@ -80,6 +80,7 @@ static_assert(kSomeGpu != tensor::kHostMemory);
 
 // As it was published first.
 constexpr std::size_t kFirstPartSize = offsetof(monarch_tensors_part_v1, device_type);
+constexpr std::size_t kFirstRunSize = offsetof(monarch_tensors_run_v1, stream);
 
 Result<Part> read_part(const monarch_tensors_part_v1& given) {
   const Error invalid{ErrorCode::kInvalid, "a part without a name, or with another struct_size"};
@@ -332,7 +333,7 @@ int monarch_tensors_pull_run(monarch_tensors_pull* pull, const monarch_tensors_r
   return guarded(error, [&] {
     const Status ours = pull->session->check_process();
     if (!ours.ok()) return fail(error, ours.error());
-    const monarch_tensors_run_v1 given = as_far_as_filled(*options);
+    const monarch_tensors_run_v1 given = as_far_as_filled(*options, kFirstRunSize);
     tensor::RunOptions run;
     if (given.timeout_ms >= 0) run.timeout = Duration::milliseconds(given.timeout_ms);
     run.stream = given.stream;
