@@ -135,6 +135,29 @@ TEST(LateStreamsTest, HasNoMoreCopiesQueuedThanADriverTakes) {
   EXPECT_TRUE(many.is_whole());
 }
 
+// What was READ of a piece is thrown away, its room is another's, and the same bytes come over the link.
+TEST(LateStreamsTest, GoesOnByTheLinkWhereACardFails) {
+  for (int reads = 1; reads <= 40; reads += 3) {
+    const TestDevices devices;
+    if (has_real_devices()) GTEST_SKIP() << "no READ of theirs fails";
+    make_streams_late(150, static_cast<unsigned>(reads));
+    StagedOptions options;
+    options.ways = {.machine = {}, .shm = false, .verbs = true, .tcp = true};
+    options.pins = reads % 2 == 1;
+    StagedGang gang(options);
+    gang.publish(1);
+    devices.fabric().reads_left = reads;
+    const Pulled got = pulled(gang.pull());
+    EXPECT_EQ(got.by_verbs + got.by_tcp, 2U);
+    EXPECT_EQ(gang.wrong(1), 0U) << "after " << reads;
+    devices.fabric().reads_left = -1;
+    gang.publish(2);
+    EXPECT_EQ(pulled(gang.pull(got.version)).version.version.number, 2U);
+    EXPECT_EQ(gang.wrong(2), 0U) << "after " << reads;
+    make_streams_late(0, 1);
+  }
+}
+
 // A child that is forked while rooms are used shares none of them: what is written there next would go to other pages
 // than those that devices know.
 TEST(LateStreamsTest, SharesNoRoomWithAChild) {
