@@ -127,6 +127,8 @@ def wrong():
         say("disagree", ME, said(lambda: meet(20, {"generator": [0, 1, 2] if RANK else [0, 1]})))
     if ME != "trainer/0":
         return
+    words = said(lambda: meet(0, None, "at once"))  # no thread but this one may have looked at it yet
+    say("at once", words.endswith(("within 0s: no member has answered yet", "have not called")))
     for what, members in (("twice", {"generator": [1, 1], "trainer": [0]}), ("mesh", {"trainer": [0], "generatr": "all"}),
                           ("rank", {"trainer": [0], "generator": [3]}), ("own", {"generator": "all"}), ("none", {}),
                           ("empty", {"trainer": []}), ("list", ["trainer"]), ("word", {"trainer": "most"}), ("number", {"trainer": [-1]}),

@@ -116,6 +116,7 @@ call = Invalid: group alone: on_lost() has a int, which cannot be called
 fork = Invalid: this session was opened before fork(): a child opens its own
 """.replace("NAME", "n" * 129).replace(" _\n", " \n").splitlines())
 SAID = """\
+at once True
 alone 0 1 None [Member(mesh='trainer', rank=0, generation=1)]
 again True trainer/0 has called for the group again None
 late True

@@ -41,6 +41,11 @@ class FirstAsk {
   std::uint64_t asked_ = 0;  // 0: nothing
 };
 
+// Nobody has said anything before the owner's thread has looked at the call.
+std::string still_waits(const tensor::GroupNews::Told& told) {
+  return told.waits.empty() ? "no member has answered yet" : told.waits;
+}
+
 // Told on the thread of the door.
 CardAsks::Handler tell_owner_of_first(tensor::OwnerThread& owner, tensor::GroupNewsPtr news,
                                       const tensor::GroupMember& first) {
@@ -125,16 +130,17 @@ Result<std::unique_ptr<Group>> Group::meet(const Place& place, const std::string
     const bool gives_up = options.gives_up && options.gives_up();
     if (told.refused || gives_up || boot_now() >= until) {
       place.owner.give(tensor::owner_order::LeaveGroup{news});
-      if (gives_up) return Error{ErrorCode::kGone, text("group ", printable(name), " is given up: ", told.waits)};
+      if (gives_up)
+        return Error{ErrorCode::kGone, text("group ", printable(name), " is given up: ", still_waits(told))};
       if (told.refused) return Error{told.refused->code, text("group ", printable(name), ": ", told.refused->message)};
       return Error{ErrorCode::kTimeout, text("group ", printable(name), " has not met within ",
-                                             to_text(*options.timeout), ": ", told.waits)};
+                                             to_text(*options.timeout), ": ", still_waits(told))};
     }
     if (told.question.number > first.answered()) {
       first.ask(told.question, members.at(0), tell_owner_of_first(place.owner, news, members.at(0)));
     } else if (boot_now() >= say_at) {
       say_at = boot_now() + options.waiting_every;
-      options.waiting(told.waits);
+      options.waiting(still_waits(told));
     }
   }
   return std::unique_ptr<Group>(new Group(place.owner, *rank, members, news, std::move(port)));
