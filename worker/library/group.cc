@@ -46,11 +46,18 @@ std::string still_waits(const tensor::GroupNews::Told& told) {
   return told.waits.empty() ? "no member has answered yet" : told.waits;
 }
 
+// With the secret by which this start of this rank proves whom it is.
+Result<tensor::Card> card_for_this_rank(const CardAsks::Answer& answer) {
+  MONARCH_ASSIGN(const tensor::Card card, tensor::parse_card(answer.text));
+  if (answer.personal.size() != tensor::kSecretBytes) return no_group("its card has no secret for this rank");
+  return with_secret(card, answer.personal);
+}
+
 // Told on the thread of the door.
 CardAsks::Handler tell_owner_of_first(tensor::OwnerThread& owner, tensor::GroupNewsPtr news,
                                       const tensor::GroupMember& first) {
   return [&owner, news = std::move(news), first](const Result<CardAsks::Answer>& answer) {
-    const auto card = answer.ok() ? tensor::parse_card(answer->text) : Result<tensor::Card>(answer.error());
+    const auto card = answer.ok() ? card_for_this_rank(*answer) : Result<tensor::Card>(answer.error());
     if (card.ok()) return owner.give(tensor::owner_order::FoundFirst{news, answer->generation, *card});
     news->tell([&](tensor::GroupNews::Told& told) {
       told.refused =

@@ -15,6 +15,7 @@
 #include "tests/transport/base/patience.h"
 #include "transport/base/clock.h"
 #include "transport/base/machine.h"
+#include "transport/base/sha256.h"
 #include "transport/base/text.h"
 #include "transport/tensor/link_socket.h"
 #include "transport/tensor/owner_thread.h"
@@ -31,7 +32,9 @@ class GroupOf {
   }
 
   const GroupMembers& members() const { return members_; }
-  const Card& card() const { return owners_.at(0)->card(); }
+  // Of the first, as posts give it to that one.
+  Card card_for(const LinkRank& who) const { return card_of(*owners_.at(0), who); }
+  const Card& readers_card() const { return owners_.at(0)->card(); }
   void start(std::uint32_t member, std::uint64_t generation) {
     const GroupMember who = members_.at(member);
     owners_[member] = OwnerThread::start({.rank = {who.mesh, who.rank, generation}, .address = "127.0.0.1"}).value();
@@ -105,9 +108,13 @@ class GroupOf {
     if (question.number <= answered_[news] || !owners_.at(member)) return;
     if (first == nullptr || first->rank().generation <= question.since) return;
     answered_[news] = question.number;
-    Card card = first->card();
+    Card card = card_of(*first, owners_.at(member)->rank());
     if (over_tcp_) card.machine = "another";
     give(member, owner_order::FoundFirst{news, first->rank().generation, card});
+  }
+
+  static Card card_of(const OwnerThread& owner, const LinkRank& who) {
+    return with_secret(owner.card(), personal_secret(owner.key(), who.mesh, who.rank, who.generation));
   }
 
   const bool over_tcp_;
@@ -240,7 +247,7 @@ TEST(Groups, RefuseMembersThatDisagreeOnWhoIsFirstWhicheverCallsFirst) {
 
 namespace {
 
-// Somebody with the first's card, who is linked as a member.
+// Somebody with that card of the first, who is linked as that member; nullptr: he is refused.
 std::unique_ptr<StreamLink> linked_as(const Card& card, const LinkRank& who) {
   HelloAsk ask;
   ask.reader = who;
@@ -270,10 +277,20 @@ std::string end_of(StreamLink& link) {
 
 }  // namespace
 
+TEST(Groups, BelieveWhoProvesWhomHeIsAlone) {
+  const GroupOf group(2);
+  const LinkRank who{"generator", 0, 1};
+  EXPECT_NE(linked_as(group.card_for(who), who), nullptr);
+  EXPECT_EQ(linked_as(group.readers_card(), who), nullptr) << "with what all readers have";
+  EXPECT_EQ(linked_as(group.card_for({"generator", 1, 1}), who), nullptr) << "with another rank's secret";
+  EXPECT_EQ(linked_as(group.card_for({"generator", 0, 2}), who), nullptr) << "with that of another start";
+}
+
 TEST(Groups, EndTheLinksOfWhoSaysWhatIsNone) {
   GroupOf group(2);
   const auto said = [&](const LinkFrame& frame, const std::string& behind) {
-    const auto link = linked_as(group.card(), {"generator", 0, 1});
+    const LinkRank who{"generator", 0, 1};
+    const auto link = linked_as(group.card_for(who), who);
     EXPECT_TRUE(link->send(frame, behind).ok());
     EXPECT_TRUE(link->flush().ok());
     return end_of(*link);
@@ -285,7 +302,7 @@ TEST(Groups, EndTheLinksOfWhoSaysWhatIsNone) {
   EXPECT_EQ(said(meet, codec::encode(GroupCallWord{{{"generator", 0, UINT32_MAX}}})), none);
   EXPECT_EQ(said(meet, codec::encode(GroupCallWord{{{"generator", 0, 2}}})),
             "generator/0 calls trainer/0 for a group of generator/0 to 1, and one of both has no place in that");
-  EXPECT_EQ(linked_as(group.card(), {"", 0, 0}), nullptr) << "who is no rank of the job";
+  EXPECT_EQ(linked_as(group.card_for({"", 0, 0}), {"", 0, 0}), nullptr) << "who is no rank of the job";
   const GroupNewsPtr first = group.call(0);
   EXPECT_EQ(said(meet, codec::encode(GroupCallWord{{{"trainer", 0, 1}, {"trainer", 0, 1}}})), none);
   EXPECT_EQ(group.waits(0, first, "generator/0, generator/1 have not called"),

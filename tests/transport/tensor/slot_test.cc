@@ -3,6 +3,7 @@
 #include "transport/tensor/slot.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <chrono>
@@ -59,6 +60,21 @@ TEST(Slot, KnowsWhoHasIt) {
   ASSERT_FALSE(huge.ok());
   EXPECT_EQ(huge.error().code, ErrorCode::kBusy);
   EXPECT_NE(huge.error().message.find("no memory of 1048576TiB for a slot"), std::string::npos) << huge.error().message;
+}
+
+TEST(Slot, IsMappedWritableByWhoMayPinItAlone) {
+  const auto may_write = [](const Result<UniqueFd>& fd) {
+    void* const start = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd->get(), 0);
+    if (start == MAP_FAILED) return false;
+    (void)::munmap(start, kBytes);
+    return true;
+  };
+  const auto sealed = Slot::make(kBytes).value();
+  EXPECT_FALSE(may_write(sealed->reader()));
+  EXPECT_FALSE(sealed->pinning_reader().ok());
+  const auto open = Slot::make(kBytes, LentMemory::Readers::kMayPin).value();
+  EXPECT_FALSE(may_write(open->reader())) << "who does not ask for it";
+  EXPECT_TRUE(may_write(open->pinning_reader()));
 }
 
 // A publisher that writes as fast as it can; whoever found the word again has one version.

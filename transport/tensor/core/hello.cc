@@ -32,7 +32,7 @@ std::string readers_proof(const HelloAsk& ask, std::string_view nonce, std::stri
 std::string LinkRank::name() const { return mesh.empty() ? "who is no rank of the job" : text(mesh, '/', rank); }
 
 std::string secret_of(const OwnerSecrets& secrets, const HelloAsk& ask) {
-  if (ask.purpose != LinkPurpose::kPublishes) return secrets.readers;
+  if (ask.purpose == LinkPurpose::kReads) return secrets.readers;
   return personal_secret(secrets.key, ask.reader.mesh, ask.reader.rank, ask.reader.generation);
 }
 

@@ -2,8 +2,8 @@
 
 // The first words on a link: both sides prove to each other that they know one secret, and that they mean the same two
 // ranks and generations. Readers have the secret of the owner's card: nobody who has no card reads a byte, and nobody
-// takes another process for the owner whose card he has. Who publishes has a secret of his own, which posts give to
-// that start of that rank alone: no reader, and no other rank of the gang, tells a registrar anything in its name.
+// takes another process for the owner whose card he has. Who publishes, or meets with others, has a secret of his own,
+// which posts give to that start of that rank alone: no reader, and no other rank, says anything in its name.
 //
 //   reader → owner   HelloAsk     who he is, whom he means, a nonce
 //   owner → reader   HelloAnswer  a nonce, and the proof that it is him
@@ -68,8 +68,8 @@ MONARCH_FIELDS(HelloProof, proof)
 
 // What an owner keeps to itself.
 struct OwnerSecrets {
-  std::string readers;  // on its card; of members of groups as well
-  std::string key;      // of the personal secrets of those that publish (transport/base/sha256.h)
+  std::string readers;  // on its card
+  std::string key;      // of the personal secrets of those that publish or meet (transport/base/sha256.h)
 };
 // By which that one has to prove that he is whom he says.
 std::string secret_of(const OwnerSecrets& secrets, const HelloAsk& ask);
