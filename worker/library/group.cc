@@ -7,6 +7,7 @@
 #include "transport/base/text.h"
 #include "transport/tensor/core/hello.h"
 #include "worker/library/roster_names.h"
+#include "worker/library/tensor_words.h"
 
 namespace monarch {
 
@@ -106,6 +107,12 @@ Group::Group(tensor::OwnerThread& owner, std::uint32_t rank, tensor::GroupMember
       meeting_(*news_->told().meeting),
       port_(std::move(port)) {}
 
+std::function<void(const std::string& words)> Group::say_who_is_missing(const std::string& name) {
+  return [name, begun = boot_now()](const std::string& words) {
+    say_line(text("monarch: group ", name, " has not met since ", to_text(boot_now() - begun), ": ", words));
+  };
+}
+
 Result<std::unique_ptr<Group>> Group::meet(const Place& place, const std::string& name,
                                            const tensor::GroupMembers& members, const Options& options) {
   const tensor::GroupMember self{place.self.mesh, place.self.rank};
@@ -118,7 +125,9 @@ Result<std::unique_ptr<Group>> Group::meet(const Place& place, const std::string
   BoundPort port;
   tensor::GroupOffer offer;
   if (*rank == 0) {
-    MONARCH_ASSIGN(port, bind_free_port(place.post.first_port, place.post.last_port));
+    auto bound = bind_free_port(place.post.first_port, place.post.last_port);
+    if (!bound.ok()) return Error{bound.error().code, text("group ", printable(name), ": ", bound.error().message)};
+    port = std::move(*bound);
     offer = {place.post.address, port.number, options.offer};
   }
   const auto news = std::make_shared<tensor::GroupNews>();

@@ -46,6 +46,9 @@ class Group {
     // Looked at again and again: nobody is waited for any more.
     std::function<bool()> gives_up;
   };
+  // For Options::waiting: says on standard error for whom the group waits since now. `name` as it is shown.
+  static std::function<void(const std::string& words)> say_who_is_missing(const std::string& name);
+
   struct Place {
     CardAsks& asks;
     tensor::OwnerThread& owner;

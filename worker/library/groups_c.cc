@@ -57,10 +57,7 @@ int monarch_tensors_group_meet(monarch_tensors_session* session, const monarch_t
     made.waiting_every = monarch::milliseconds_or(options->notice_ms, kGroupNotice);
     if (options->offer_bytes > 0) made.offer.assign(static_cast<const char*>(options->offer), options->offer_bytes);
     const std::string name = monarch::printable(options->name);
-    made.waiting = [&name, begun = monarch::boot_now()](const std::string& words) {
-      monarch::say_line(monarch::text("monarch: group ", name, " has not met since ",
-                                      monarch::to_text(monarch::boot_now() - begun), ": ", words));
-    };
+    made.waiting = monarch::Group::say_who_is_missing(name);
     auto met = session->is->meet(options->name, *wishes, made);
     if (!met.ok()) return monarch::fail(error, met.error());
     *group = new monarch_tensors_group{session->is.get(), std::move(*met), name, {}};

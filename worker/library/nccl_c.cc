@@ -54,7 +54,8 @@ class MetTie final : public monarch::tensor::GroupTie {
       all.push_back({.mesh = run.mesh, .ranks = std::vector<std::uint32_t>(run.count)});
       std::iota(all.back().ranks.begin(), all.back().ranks.end(), run.first);
     }
-    monarch::Group::Options options{.gives_up = [this] { return lost().has_value(); }};
+    monarch::Group::Options options{.waiting = monarch::Group::say_who_is_missing(name_ + kEnd),
+                                    .gives_up = [this] { return lost().has_value(); }};
     if (until != monarch::Instant::never()) options.timeout = until - monarch::boot_now();
     const auto met = session_.meet(name_ + kEnd, all, options);
     return met.ok() ? monarch::Status() : monarch::Status(met.error());

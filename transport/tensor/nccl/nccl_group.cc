@@ -75,6 +75,26 @@ struct NcclGroup::Shared {
   bool turn = false;  // somebody has asked for work, and is not answered
 };
 
+// That a call still waits, for people.
+class NcclGroup::Notice {
+ public:
+  Notice(const Shared& shared, const char* what) : shared_(shared), what_(what) {}
+
+  void look(Instant now) {
+    if (now < say_at_) return;
+    say_at_ = now + shared_.means.waiting_every;
+    const NcclPlace& place = shared_.member.place;
+    shared_.means.say(text(shared_.label, ": member ", place.rank, " of ", place.size, ", on GPU ",
+                           shared_.member.device, ": ", what_, " has not ended since ", to_text(now - begun_)));
+  }
+
+ private:
+  const Shared& shared_;
+  const char* const what_;
+  const Instant begun_ = boot_now();
+  Instant say_at_ = begun_ + shared_.means.waiting_every;
+};
+
 // Of who may ask for work: one at a time.
 class NcclGroup::Turn {
  public:
@@ -200,12 +220,15 @@ std::optional<NcclAnswer> NcclGroup::Shared::ask(const Ask& ask_nccl) {
 }
 
 Status NcclGroup::Shared::settle(const char* what, std::optional<NcclAnswer> answer, Instant until) {
+  Notice notice(*this, what);
   for (Duration time = kFirstPause;; time = std::min(time * 2, kLastPause)) {
     if (!answer) return gone();
     if (!answer->ok()) return fail(what, answer->error());
     if (**answer) return {};
     if (pause(time)) return gone();
-    if (boot_now() >= until) {
+    const Instant now = boot_now();
+    notice.look(now);
+    if (now >= until) {
       const std::string late = text(what, " was not done by its deadline");
       end(text(late, " in member ", member.place.rank), true);
       (void)gone();
@@ -308,6 +331,7 @@ Status NcclGroup::wait(std::uint64_t stream, Duration timeout) {
   if (shared_->pause(Duration::zero())) return shared_->gone();
   MONARCH_TRY(shared_->means.cuda->check(at));
   MONARCH_ASSIGN(const auto event, shared_->means.cuda->record(at));
+  Notice notice(*shared_, "wait");
   for (Duration time = kFirstPause;; time = std::min(time * 2, kLastPause)) {
     const auto state = shared_->ask([&] { return shared_->comm->done(); });
     if (!state) return shared_->gone();
@@ -315,7 +339,9 @@ Status NcclGroup::wait(std::uint64_t stream, Duration timeout) {
     const auto done = event->is_done();
     if (!done.ok()) return shared_->fail("wait", done.error());
     if (*done) return {};
-    if (boot_now() >= until) {
+    const Instant now = boot_now();
+    notice.look(now);
+    if (now >= until) {
       return shared_->named({ErrorCode::kTimeout, "what is enqueued has not ended by the deadline"});
     }
     if (shared_->pause(time)) return shared_->gone();

@@ -34,8 +34,10 @@ struct NcclMeans {
   SharedNccl nccl;
   SharedCuda cuda;
   SharedGroupTie tie;
-  // What nobody waits for any more to be told, as a line.
+  // A line for the output of the rank: what a call waits for since `waiting_every`, again and again, and what nobody
+  // waits for any more to be told.
   std::function<void(const std::string& line)> say;
+  Duration waiting_every = Duration::seconds(30);
   // What runs on the GPU is given to end, before it is left behind.
   Duration abort_patience = Duration::seconds(10);
 };
@@ -62,6 +64,7 @@ class NcclGroup {
 
  private:
   struct Shared;
+  class Notice;
   class Turn;
 
   explicit NcclGroup(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}

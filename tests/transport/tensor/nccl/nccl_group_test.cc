@@ -96,10 +96,16 @@ TEST(NcclGroup, EndsWhereAPeerNeverComes) {
   const int before = aborted();
   const std::string id = *nccl()->make_id();
   const auto tie = std::make_shared<TestTie>();
-  const auto made = NcclGroup::open(
-      {.nccl = nccl(), .cuda = std::make_shared<FakeDriver>(0), .tie = tie, .say = [](const std::string&) {}},
-      {.group = "sync", .place = {id, 0, 2}, .device = 0}, Duration::milliseconds(50));
+  std::vector<std::string> said;
+  const auto made = NcclGroup::open({.nccl = nccl(),
+                                     .cuda = std::make_shared<FakeDriver>(0),
+                                     .tie = tie,
+                                     .say = [&](const std::string& line) { said.push_back(line); },
+                                     .waiting_every = Duration::milliseconds(15)},
+                                    {.group = "sync", .place = {id, 0, 2}, .device = 0}, Duration::milliseconds(50));
   ASSERT_FALSE(made.ok());
+  ASSERT_GE(said.size(), 1U);
+  EXPECT_EQ(said.front().find("group sync: member 0 of 2, on GPU 0: joining has not ended since "), 0U) << said.front();
   EXPECT_EQ(made.error().code, ErrorCode::kTimeout);
   EXPECT_EQ(made.error().message, "group sync: member 0 of 2, on GPU 0: joining was not done by its deadline");
   EXPECT_EQ(tie->left(), std::vector<std::string>{"group sync: joining was not done by its deadline in member 0"});
