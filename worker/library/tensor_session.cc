@@ -26,24 +26,18 @@ namespace {
 constexpr const char* kCard = "tensors";  // name of the cards
 constexpr Duration kPostPatience = Duration::seconds(30);
 
-// "shm,verbs,tcp".
-Result<tensor::LinkWays> read_ways(const char* transports) {
-  tensor::LinkWays ways{.machine = read_boot_id()};
-  if (transports == nullptr) return ways;
-  ways.shm = ways.verbs = ways.tcp = false;
-  for (std::string_view left = transports; !left.empty();) {
-    const std::size_t end = std::min(left.find(','), left.size());
-    const std::string_view one = left.substr(0, end);
-    if (one == "shm") ways.shm = true;
-    if (one == "verbs") ways.verbs = true;
-    if (one == "tcp") ways.tcp = true;
-    left.remove_prefix(std::min(end + 1, left.size()));
-  }
-  return ways;
-}
-
+// Among "shm,verbs,tcp".
 bool is_named(const char* words, std::string_view word) {
   return words != nullptr && text(',', words, ',').find(text(',', word, ',')) != std::string::npos;
+}
+
+tensor::LinkWays read_ways(const char* transports) {
+  tensor::LinkWays ways{.machine = read_boot_id()};
+  if (transports == nullptr) return ways;
+  ways.shm = is_named(transports, "shm");
+  ways.verbs = is_named(transports, "verbs");
+  ways.tcp = is_named(transports, "tcp");
+  return ways;
 }
 
 Error named(const tensor::PullPart& part, const Error& error) {
@@ -86,7 +80,7 @@ Result<std::unique_ptr<TensorSession>> TensorSession::open(
     return Error{ErrorCode::kInvalid, "this job's spec has no `tensors`"};
   }
   MONARCH_ASSIGN(RankPlace place, read_place(variable));
-  MONARCH_ASSIGN(tensor::LinkWays ways, read_ways(variable(kTensorsVariable.data())));
+  tensor::LinkWays ways = read_ways(variable(kTensorsVariable.data()));
   tensor::VerbsEnd verbs = find_verbs(ways, variable);
   std::unique_ptr<TensorSession> made(
       new TensorSession(std::move(place), std::move(ways), std::move(verbs),

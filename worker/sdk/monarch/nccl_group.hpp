@@ -61,10 +61,7 @@ struct NcclApi {
   static std::shared_ptr<const NcclApi> load() {
     void* const library = open_library();
     auto api = std::make_shared<NcclApi>();
-#define MONARCH_TENSORS_FUNCTION(name)                                                           \
-  api->name = reinterpret_cast<decltype(api->name)>(::dlsym(library, "monarch_tensors_" #name)); \
-  if (api->name == nullptr)                                                                      \
-    throw TensorError(MONARCH_TENSORS_UNSUPPORTED, "the library of tensors has no monarch_tensors_" #name);
+#define MONARCH_TENSORS_FUNCTION(name) find_function(library, #name, api->name);
     MONARCH_TENSORS_FUNCTIONS(MONARCH_TENSORS_FUNCTION)
 #undef MONARCH_TENSORS_FUNCTION
 #undef MONARCH_TENSORS_FUNCTIONS

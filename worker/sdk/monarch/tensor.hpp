@@ -145,6 +145,13 @@ inline void* open_library() {
                                                      "; the spec of a job needs `tensors: {}`");
 }
 
+template <class Function>
+void find_function(void* library, const char* name, Function& function) {
+  const std::string symbol = std::string("monarch_tensors_") + name;
+  function = reinterpret_cast<Function>(::dlsym(library, symbol.c_str()));
+  if (function == nullptr) throw TensorError(MONARCH_TENSORS_UNSUPPORTED, "the library of tensors has no " + symbol);
+}
+
 // The functions of the library.
 struct Api {
 #define MONARCH_TENSORS_FUNCTION(name) decltype(&::monarch_tensors_##name) name = nullptr;
@@ -161,10 +168,7 @@ struct Api {
   static std::shared_ptr<const Api> load() {
     void* const library = open_library();
     auto api = std::make_shared<Api>();
-#define MONARCH_TENSORS_FUNCTION(name)                                                           \
-  api->name = reinterpret_cast<decltype(api->name)>(::dlsym(library, "monarch_tensors_" #name)); \
-  if (api->name == nullptr)                                                                      \
-    throw TensorError(MONARCH_TENSORS_UNSUPPORTED, "the library of tensors has no monarch_tensors_" #name);
+#define MONARCH_TENSORS_FUNCTION(name) find_function(library, #name, api->name);
     MONARCH_TENSORS_FUNCTIONS(MONARCH_TENSORS_FUNCTION)
 #undef MONARCH_TENSORS_FUNCTION
 #undef MONARCH_TENSORS_FUNCTIONS
